@@ -1,0 +1,46 @@
+"""What a reader hands over: the delivered records, and what could not be read as a record.
+
+What belongs here: the values that every reader returns. What does not: reading (see `readers/`) and
+mapping delivered columns to loaded ones (see `mapping.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+LINE = "_line"
+
+
+@dataclass(frozen=True)
+class RejectedRow:
+    """A row that goes to quarantine: its line (or row) number, why, and its raw text."""
+
+    line: int
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One feed's delivery for one partition.
+
+    `rows` has one column per delivered column, named as delivered, and `_line` (int64): the
+    physical line on which the record starts (text files, the header is line 1) or the row number
+    from 1 (Parquet, Python). Columns of text formats are strings, null where the field was empty;
+    typed formats keep their types. `fingerprint` is the SHA-256 of what was delivered, `size` its
+    bytes as delivered (before decompression). `warnings` are for people: a column that is new, or
+    an optional one that is gone.
+    """
+
+    rows: pa.Table
+    rejected: tuple[RejectedRow, ...]
+    fingerprint: str
+    size: int
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def row_count(self) -> int:
+        """Records delivered: those that could be read and those that could not."""
+        return self.rows.num_rows + len(self.rejected)
