@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-Weekday = Literal[
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"
-]
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 # Names become table, column and folder names, so they are plain lower-case identifiers. A leading
 # underscore is kept for the pipeline's own columns.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 ColumnType = Annotated[
     str,
-    Field(pattern=r"^(text|integer|double|boolean|date|timestamp|decimal\([0-9]{1,2}, ?[0-9]{1,2}\))$"),
+    Field(
+        pattern=r"^(text|integer|double|boolean|date|timestamp|decimal\([0-9]{1,2}, ?[0-9]{1,2}\))$"
+    ),
 ]
 
 
@@ -34,7 +34,8 @@ class Column(_Frozen):
     `from` names the delivered column (default: the column's own name). `expression` is a DuckDB
     scalar expression over `value`, the delivered value, applied before the cast. `format` is a
     strptime format (date, timestamp), or `epoch_seconds` / `epoch_milliseconds` (timestamp);
-    without it ISO 8601 is expected. `constant` fills the column without reading anything.
+    without it ISO 8601 is expected. `constant` (a text, or null) fills the column without reading
+    anything. `required` columns may not be null; `optional` ones may be absent from a delivery.
     """
 
     type: ColumnType = "text"
@@ -47,14 +48,20 @@ class Column(_Frozen):
     required: bool = False
     optional: bool = False
 
+    @property
+    def is_constant(self) -> bool:
+        return "constant" in self.model_fields_set
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.constant is not None and (self.source or self.expression):
+        if self.is_constant and (self.source or self.expression):
             raise ValueError("a constant column takes neither 'from' nor 'expression'")
         if self.format and self.type not in ("date", "timestamp"):
             raise ValueError(f"'format' belongs to date and timestamp columns, not to {self.type}")
         if self.required and self.optional:
-            raise ValueError("a column cannot be both required (not null) and optional (may be absent)")
+            raise ValueError(
+                "a column cannot be both required (not null) and optional (may be absent)"
+            )
         return self
 
 
@@ -96,6 +103,16 @@ class Feed(_Frozen):
         marked = [name for name, column in self.columns.items() if column.required]
         return tuple(dict.fromkeys([*marked, *self.key]))
 
+    @property
+    def delivered_columns(self) -> dict[str, bool]:
+        """The columns a delivery must have, as delivered, each with whether it may be absent."""
+        declared: dict[str, bool] = {}
+        for name, column in self.columns.items():
+            if not column.is_constant:
+                delivered = column.source or name
+                declared[delivered] = declared.get(delivered, True) and column.optional
+        return declared | {name: True for name in self.ignored_columns if name not in declared}
+
     def may_be_empty(self, day: date) -> bool:
         """Whether the feed's rule allows `day` to have no delivery, or one without rows."""
         if isinstance(self.missing, EmptyDays):
@@ -130,7 +147,9 @@ class Source(_Frozen):
         try:
             ZoneInfo(value)
         except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"unknown time zone {value!r}; use a name such as Europe/London") from error
+            raise ValueError(
+                f"unknown time zone {value!r}; use a name such as Europe/London"
+            ) from error
         return value
 
     @model_validator(mode="after")
