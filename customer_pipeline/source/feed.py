@@ -6,73 +6,61 @@ What does not: finding and parsing the file, and saying on which line a mistake 
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+
+from customer_pipeline.source.column import Column, Frozen
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-# Names become table, column and folder names, so they are plain lower-case identifiers. A leading
-# underscore is kept for the pipeline's own columns.
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
-ColumnType = Annotated[
-    str,
-    Field(
-        pattern=r"^(text|integer|double|boolean|date|timestamp|decimal\([0-9]{1,2}, ?[0-9]{1,2}\))$"
-    ),
-]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _plain_name(value: str) -> str:
+    # Names become table, column and folder names. A leading underscore is kept for the pipeline's
+    # own columns.
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", value):
+        raise ValueError(
+            f"{value!r} is no name: use lower-case letters, digits and underscores, a letter first,"
+            " 63 characters at most"
+        )
+    return value
 
 
-class Column(_Frozen):
-    """One loaded column: where it comes from and how its text becomes its type.
-
-    `from` names the delivered column (default: the column's own name). `expression` is a DuckDB
-    scalar expression over `value`, the delivered value, applied before the cast. `format` is a
-    strptime format (date, timestamp), or `epoch_seconds` / `epoch_milliseconds` (timestamp);
-    without it ISO 8601 is expected. `constant` (a text, or null) fills the column without reading
-    anything. `required` columns may not be null; `optional` ones may be absent from a delivery.
-    """
-
-    type: ColumnType = "text"
-    source: str | None = Field(default=None, alias="from")
-    expression: str | None = None
-    format: str | None = None
-    thousands: Literal[",", ".", " ", "'"] | None = None
-    decimal_point: Literal[".", ","] = "."
-    constant: str | None = None
-    required: bool = False
-    optional: bool = False
-
-    @property
-    def is_constant(self) -> bool:
-        return "constant" in self.model_fields_set
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.is_constant and (self.source or self.expression):
-            raise ValueError("a constant column takes neither 'from' nor 'expression'")
-        if self.format and self.type not in ("date", "timestamp"):
-            raise ValueError(f"'format' belongs to date and timestamp columns, not to {self.type}")
-        if self.required and self.optional:
-            raise ValueError(
-                "a column cannot be both required (not null) and optional (may be absent)"
-            )
-        return self
+def _written_as_day(value: object) -> object:
+    # Left to itself, pydantic reads 20260309 as seconds since 1970.
+    if type(value) is date or (
+        isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)
+    ):
+        return value
+    raise ValueError(f"{value!r} is not a day; write it as YYYY-MM-DD, such as 2026-03-09")
 
 
-class EmptyDays(_Frozen):
+Name = Annotated[str, AfterValidator(_plain_name)]
+Day = Annotated[date, BeforeValidator(_written_as_day)]
+
+# Which readers make use of a field; elsewhere it would be ignored, so it is refused.
+_READER_FIELDS = {
+    "path": ("csv", "jsonl", "parquet"),
+    "compression": ("csv", "jsonl", "parquet"),
+    "encoding": ("csv", "jsonl"),
+    "delimiter": ("csv",),
+    "final_newline": ("csv", "jsonl"),
+    "function": ("python",),
+    "options": ("python",),
+}
+
+
+class EmptyDays(Frozen):
     """The days on which no delivery means an empty day and not a failure."""
 
     weekdays: tuple[Weekday, ...] = ()
-    dates: tuple[date, ...] = ()
+    dates: tuple[Day, ...] = ()
 
 
-class Feed(_Frozen):
+class Feed(Frozen):
     """One thing delivered partition by partition."""
 
     reader: Literal["csv", "jsonl", "parquet", "python"]
@@ -99,9 +87,11 @@ class Feed(_Frozen):
 
     @property
     def required_columns(self) -> tuple[str, ...]:
-        """Loaded columns that may not be null: those marked required, and the key."""
+        """Loaded columns that may not be null: those marked required, the key, and the column that
+        places a row in its partition."""
         marked = [name for name, column in self.columns.items() if column.required]
-        return tuple(dict.fromkeys([*marked, *self.key]))
+        placing = [self.window_column] if self.window_column else []
+        return tuple(dict.fromkeys([*marked, *self.key, *placing]))
 
     @property
     def delivered_columns(self) -> dict[str, bool]:
@@ -120,24 +110,55 @@ class Feed(_Frozen):
             return weekday in self.missing.weekdays or day in self.missing.dates
         return self.missing == "empty"
 
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: str) -> str:
+        try:
+            "".encode(value)
+        except (LookupError, ValueError) as error:
+            raise ValueError(f"unknown encoding {value!r}; use a name such as utf-8 or cp1252") from error
+        return value
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str) -> str:
+        if len(value) != 1 or value in "\"\r\n":
+            raise ValueError("must be one character, and neither a double quote nor a line break")
+        return value
+
+    @field_validator("function")
+    @classmethod
+    def _module_and_function(cls, value: str) -> str:
+        if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", value):
+            raise ValueError(f"{value!r} has not the form package.module:function")
+        return value
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.reader == "python" and not self.function:
-            raise ValueError("reader python needs 'function' (package.module:function)")
-        if self.reader != "python" and not self.path:
-            raise ValueError(f"reader {self.reader} needs 'path'")
+        needed = "function" if self.reader == "python" else "path"
+        if getattr(self, needed) is None:
+            raise ValueError(f"reader {self.reader} needs {needed!r}")
+        foreign = self.model_fields_set & _READER_FIELDS.keys()
+        if wrong := sorted(name for name in foreign if self.reader not in _READER_FIELDS[name]):
+            raise ValueError(f"reader {self.reader} takes no {wrong[0]!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _names_its_columns(self) -> Self:
         named = [*self.key, *([self.window_column] if self.window_column else [])]
         if unknown := [name for name in named if name not in self.columns]:
             raise ValueError(f"key or window_column names undeclared columns: {', '.join(unknown)}")
+        if self.window_column and self.columns[self.window_column].kind not in ("date", "timestamp"):
+            raise ValueError(f"window_column {self.window_column} is neither a date nor a timestamp")
         return self
 
 
-class Source(_Frozen):
+class Source(Frozen):
     """A source: its feeds, the first (and perhaps last) day it has, and its time zone."""
 
     name: Name
-    start: date
-    end: date | None = None
+    start: Day
+    end: Day | None = None
     timezone: str
     feeds: dict[Name, Feed] = Field(min_length=1)
 

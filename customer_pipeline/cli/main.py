@@ -1,0 +1,29 @@
+"""The command `customer-pipeline`: one module a command, put together here."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from customer_pipeline.cli import run, status
+from customer_pipeline.errors import PipelineError
+
+cli = typer.Typer(
+    name="customer-pipeline",
+    help="Run days of the pipeline, and see what is published.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+cli.command("run")(run.run)
+cli.command("status")(status.status)
+
+
+def app() -> None:
+    """What the console script calls: a user's mistake ends in one sentence, not a stack trace."""
+    try:
+        cli()
+    except PipelineError as error:
+        Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
+        sys.exit(2)

@@ -1,0 +1,92 @@
+"""`customer-pipeline run`: days through the whole pipeline, in this process, without a daemon."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from customer_pipeline.cli.status import published_table
+from customer_pipeline.errors import ConfigError
+from customer_pipeline.settings import load_settings
+
+JOB = "daily_customer_pipeline"
+
+
+def run(
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="first day")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="last day (default: --from)")
+    ] = None,
+    recent: Annotated[
+        int | None, typer.Option("--last", min=1, help="instead: this many newest complete days")
+    ] = None,
+) -> None:
+    """Run days through the whole pipeline in one run, here and now, and show what is published."""
+    # Dagster takes a second to import: only for the command that needs it.
+    import dagster as dg
+
+    from customer_pipeline.orchestration.location import build_defs, build_pipeline
+
+    console = Console()
+    settings = load_settings()
+    pipeline = build_pipeline(settings)
+    keys = _keys(pipeline.partitions, first, last, recent)
+    job = build_defs(settings).resolve_job_def(JOB)
+    console.print(f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {len(keys)} days in one run")
+    kept = "DAGSTER_HOME" in os.environ
+    with dg.DagsterInstance.get() if kept else dg.DagsterInstance.ephemeral() as instance:
+        result = job.execute_in_process(
+            instance=instance,
+            tags={
+                "dagster/asset_partition_range_start": keys[0],
+                "dagster/asset_partition_range_end": keys[-1],
+            },
+            run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+            raise_on_error=False,
+        )
+    console.print(published_table(pipeline, keys))
+    if not kept:
+        console.print(
+            "DAGSTER_HOME is not set: Dagster keeps no history of this run; the ledger does."
+        )
+    _next_steps(console, keys, succeeded=result.success)
+    raise typer.Exit(0 if result.success else 1)
+
+
+def _keys(partitions, first: str | None, last: str | None, recent: int | None) -> list[str]:
+    complete = partitions.complete_keys(datetime.now(UTC))
+    if not complete:
+        raise ConfigError("no day of this source is over yet", where="source")
+    if (first is None) == (recent is None):
+        raise ConfigError(
+            "which days?", where="run", todo="give --from (and --to), or --last with a number"
+        )
+    if recent is not None:
+        return complete[-recent:]
+    asked = partitions.keys_between(first, last or first)
+    if asked[-1] > complete[-1]:
+        raise ConfigError(
+            f"{asked[-1]} is not over yet",
+            where="run",
+            todo=f"the newest complete day is {complete[-1]}",
+        )
+    return asked
+
+
+def _next_steps(console: Console, keys: list[str], *, succeeded: bool) -> None:
+    if succeeded:
+        console.print(
+            "Next: run it again, and see that nothing changes; [bold]make dev[/bold] opens the UI"
+            " on http://localhost:3000; README.md says how to point it at your own data."
+        )
+    else:
+        console.print(
+            "Mend what the table says, then run the failed days again:"
+            f" [bold]customer-pipeline run --from {keys[0]} --to {keys[-1]}[/bold]"
+        )

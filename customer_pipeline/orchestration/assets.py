@@ -1,0 +1,267 @@
+"""The assets of a pipeline, from landing to marts. Each step turns Dagster's context into a call of
+a stage, and the stage's per-partition result into events. No data logic.
+
+Annotations are real ones here (no `from __future__`): Dagster looks at the type of `context`.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from customer_pipeline.orchestration import events
+from customer_pipeline.orchestration.metadata import (
+    landing_metadata,
+    mart_metadata,
+    model_metadata,
+    raw_metadata,
+    verdict_metadata,
+)
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.specs import (
+    PUBLISHABLE,
+    candidate_key,
+    candidate_specs,
+    delivery_check,
+    landing_spec,
+    mart_key,
+    mart_specs,
+    raw_spec,
+    test_checks,
+    validation_checks,
+    validation_spec,
+)
+from customer_pipeline.orchestration.steps import guarded, may_retry, record, run_of
+from customer_pipeline.outcomes import Casualty, CheckResult, first_reasons
+from customer_pipeline.stages.extract import extract
+from customer_pipeline.stages.load import load
+from customer_pipeline.stages.publish import publish
+from customer_pipeline.stages.transform import transform
+from customer_pipeline.stages.validate import validate
+
+# Steps that hold the warehouse's one writer take turns where the instance knows this pool.
+WAREHOUSE_POOL = "warehouse"
+
+
+def pipeline_assets(pipeline: Pipeline) -> list[dg.AssetsDefinition]:
+    """All assets of a pipeline, upstream first."""
+    return [
+        *(_landing(pipeline, feed) for feed in pipeline.feeds),
+        *(_raw(pipeline, feed) for feed in pipeline.feeds),
+        _candidate(pipeline),
+        _validation(pipeline),
+        _marts(pipeline),
+    ]
+
+
+def _step_settings(pipeline: Pipeline) -> dict:
+    """One policy for all: a run may hold many partitions, and what is unforeseen is retried."""
+    return {
+        "backfill_policy": dg.BackfillPolicy.single_run(),
+        "retry_policy": dg.RetryPolicy(
+            max_retries=pipeline.settings.max_retries, delay=pipeline.settings.retry_delay
+        ),
+    }
+
+
+def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
+    spec = landing_spec(pipeline, feed_name)
+
+    @dg.multi_asset(
+        name=f"extract_{feed_name}",
+        specs=[spec],
+        check_specs=[delivery_check(pipeline, feed_name)],
+        **_step_settings(pipeline),
+    )
+    def _extract(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        with guarded(context, pipeline, "extract"):
+            windows = pipeline.partitions.windows(context.partition_keys)
+            manifests = extract(
+                feed_name,
+                pipeline.feeds[feed_name],
+                windows,
+                zone=pipeline.source.timezone,
+                landing=pipeline.landing,
+                give_up=not may_retry(context, pipeline),
+            )
+            casualties = [
+                Casualty(m.partition_key, "extract", f"{feed_name}: {m.reason}")
+                for m in manifests
+                if m.state == "rejected"
+            ]
+            record(context, pipeline, casualties)
+            if len(casualties) == len(manifests):
+                raise events.failure(casualties, partitions=len(manifests))
+            metadata = {
+                m.partition_key: landing_metadata(m, window)
+                for m, window in zip(manifests, windows, strict=True)
+            }
+            events.add_metadata(context, spec.key, metadata)
+            yield dg.MaterializeResult(asset_key=spec.key)
+            yield from events.check_results(
+                context,
+                spec.key,
+                [
+                    CheckResult(
+                        "delivery_is_usable",
+                        m.partition_key,
+                        passed=m.state != "rejected",
+                        description=m.reason or "read as declared",
+                        metadata={
+                            "source_rows": m.source_rows,
+                            "quarantined_rows": m.quarantined_rows,
+                        },
+                    )
+                    for m in manifests
+                ],
+            )
+
+    return _extract
+
+
+def _raw(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
+    spec = raw_spec(pipeline, feed_name)
+
+    @dg.multi_asset(
+        name=f"load_{feed_name}", specs=[spec], pool=WAREHOUSE_POOL, **_step_settings(pipeline)
+    )
+    def _load(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        with guarded(context, pipeline, "load"):
+            keys = list(context.partition_keys)
+            loaded = load(
+                feed_name,
+                pipeline.feeds[feed_name],
+                keys,
+                landing=pipeline.landing,
+                warehouse=pipeline.warehouse,
+                run_id=context.run_id,
+            )
+            record(context, pipeline, loaded.casualties)
+            if not loaded.manifests:
+                raise events.failure(loaded.casualties, partitions=len(keys))
+            events.add_metadata(context, spec.key, raw_metadata(loaded))
+            return dg.MaterializeResult(asset_key=spec.key)
+
+    return _load
+
+
+def _candidate(pipeline: Pipeline) -> dg.AssetsDefinition:
+    specs = candidate_specs(pipeline)
+
+    @dg.multi_asset(
+        name=f"transform_{pipeline.name}",
+        specs=specs,
+        check_specs=test_checks(pipeline),
+        **_step_settings(pipeline),
+    )
+    def _transform(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        with guarded(context, pipeline, "transform"):
+            keys = list(context.partition_keys)
+            built = transform(
+                pipeline.candidate(context.run_id),
+                keys,
+                pipeline=pipeline.name,
+                feeds=pipeline.feeds,
+                landing=pipeline.landing,
+                warehouse=pipeline.warehouse,
+                project=pipeline.project,
+            )
+            record(context, pipeline, built.casualties)
+            if not built.partition_keys:
+                raise events.failure(built.casualties, partitions=len(keys))
+            for spec in specs:
+                events.add_metadata(context, spec.key, model_metadata(built, spec.key.path[-1]))
+                yield dg.MaterializeResult(asset_key=spec.key)
+            for model in pipeline.marts:
+                of_model = [
+                    result for result in built.tests if built.model_of[result.check] == model
+                ]
+                yield from events.check_results(context, candidate_key(model), of_model)
+
+    return _transform
+
+
+def _validation(pipeline: Pipeline) -> dg.AssetsDefinition:
+    spec = validation_spec(pipeline)
+
+    @dg.multi_asset(
+        name=f"validate_{pipeline.name}",
+        specs=[spec],
+        check_specs=validation_checks(pipeline),
+        **_step_settings(pipeline),
+    )
+    def _validate(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        with guarded(context, pipeline, "validate"):
+            result = validate(
+                pipeline.candidate(context.run_id),
+                feeds=pipeline.feeds,
+                landing=pipeline.landing,
+                rules=pipeline.rules,
+            )
+            failed = [
+                Casualty(v.partition_key, "validate", "; ".join(v.reasons))
+                for v in result.verdicts
+                if not v.passed
+            ]
+            record(context, pipeline, failed)
+            events.add_metadata(context, spec.key, verdict_metadata(result, context.partition_keys))
+            yield dg.MaterializeResult(asset_key=spec.key)
+            yield from events.check_results(context, spec.key, result.checks)
+            yield from events.check_results(
+                context, spec.key, _publishable(context.partition_keys, result.casualties)
+            )
+            if all(not verdict.passed for verdict in result.verdicts):
+                raise events.failure(result.casualties, partitions=len(context.partition_keys))
+
+    return _validate
+
+
+def _publishable(keys: Sequence[str], casualties: Sequence[Casualty]) -> list[CheckResult]:
+    lost = first_reasons(casualties)
+    return [
+        CheckResult(
+            PUBLISHABLE,
+            key,
+            passed=key not in lost,
+            description=lost[key].reason if key in lost else "every stage and every check agrees",
+        )
+        for key in keys
+    ]
+
+
+def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
+    specs = mart_specs(pipeline)
+
+    @dg.multi_asset(
+        name=f"publish_{pipeline.name}",
+        specs=specs,
+        pool=WAREHOUSE_POOL,
+        **_step_settings(pipeline),
+    )
+    def _publish(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+        begun = time.monotonic()
+        with guarded(context, pipeline, "publish"):
+            publication = publish(
+                pipeline.candidate(context.run_id),
+                pipeline.marts,
+                warehouse=pipeline.warehouse,
+                run=run_of(context, pipeline),
+            )
+            seconds = time.monotonic() - begun
+            metadata: Mapping = {
+                mart_key(mart): mart_metadata(publication, mart, seconds) for mart in pipeline.marts
+            }
+            if publication.casualties:
+                events.materialize_survivors(context, metadata)
+                raise events.failure(publication.casualties, partitions=len(context.partition_keys))
+            for asset, by_partition in metadata.items():
+                events.add_metadata(context, asset, by_partition)
+                yield dg.MaterializeResult(asset_key=asset)
+
+    return _publish

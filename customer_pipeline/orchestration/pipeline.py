@@ -1,0 +1,97 @@
+"""One pipeline of the location: everything its assets need, made once from settings and source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+
+from customer_pipeline.dbt_adapter.manifest import DbtProject
+from customer_pipeline.orchestration.partitions import partitions_definition
+from customer_pipeline.settings import Settings
+from customer_pipeline.source.feed import Feed, Source
+from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.stages.candidate import Candidate
+from customer_pipeline.stages.landing import Landing
+from customer_pipeline.stages.reconcile import Rule, rules_of
+from customer_pipeline.versions import code_version
+from customer_pipeline.warehouse.connection import Warehouse
+from customer_pipeline.warehouse.ledger import Run
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline: its feeds, its models and marts, and where its files are.
+
+    The dbt models of a pipeline are those in the folder `models/<name>`.
+    """
+
+    name: str
+    settings: Settings
+    source: Source
+    project: DbtProject
+
+    @cached_property
+    def partitions(self) -> DailyPartitions:
+        return DailyPartitions(self.source.start, self.source.end, ZoneInfo(self.source.timezone))
+
+    @cached_property
+    def partitions_def(self) -> dg.TimeWindowPartitionsDefinition:
+        return partitions_definition(self.partitions)
+
+    @property
+    def feeds(self) -> Mapping[str, Feed]:
+        return self.source.feeds
+
+    @cached_property
+    def marts(self) -> tuple[str, ...]:
+        """The tables that are published: every model that dbt makes into a table."""
+        return tuple(sorted(self.project.models_of(self.name)))
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        models = self.project.models_of(self.name)
+        return tuple(rules_of({name: model["config"]["meta"] for name, model in models.items()}))
+
+    @cached_property
+    def landing(self) -> Landing:
+        return Landing(self.settings.landing_path, self.partitions.column)
+
+    @cached_property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(self.settings.warehouse_path, self.settings.lock_timeout)
+
+    @cached_property
+    def code_version(self) -> str:
+        return code_version(self.source, self.settings.dbt_project_path)
+
+    def candidate(self, run_id: str) -> Candidate:
+        return Candidate(self.settings.runs_path / run_id, self.partitions.column)
+
+    def run(self, dagster_run: dg.DagsterRun, *, started_at: float | None) -> Run:
+        """The run as the ledger knows it. `started_at` is in seconds since the epoch."""
+        tags = dagster_run.tags
+        begun = datetime.fromtimestamp(started_at, UTC) if started_at else datetime.now(UTC)
+        return Run(
+            run_id=dagster_run.run_id,
+            pipeline=self.name,
+            started_at=begun,
+            code_version=self.code_version,
+            backfill_id=tags.get("dagster/backfill"),
+            launched_by=_launched_by(tags),
+        )
+
+
+def _launched_by(tags: Mapping[str, str]) -> str:
+    for tag, word in (
+        ("dagster/schedule_name", "schedule"),
+        ("dagster/sensor_name", "sensor"),
+        ("dagster/backfill", "backfill"),
+    ):
+        if tag in tags:
+            return f"{word} {tags[tag]}"
+    return "by hand"

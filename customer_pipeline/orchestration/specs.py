@@ -1,0 +1,180 @@
+"""What Dagster's graph says about a pipeline: keys, groups, dependencies, descriptions, checks.
+
+All outputs of one step have the same dependencies: the UI refuses to backfill a step whose outputs
+depend on different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+from dagster_dbt import DagsterDbtTranslator
+
+from customer_pipeline.orchestration.events import check_spec
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.source.mapping import sql_type
+from customer_pipeline.stages.validate import check_names
+
+PUBLISHABLE = "partition_is_publishable"
+DELIVERY_IS_USABLE = "delivery_is_usable"
+
+
+def landing_key(feed: str) -> dg.AssetKey:
+    return dg.AssetKey(["landing", feed])
+
+
+def raw_key(feed: str) -> dg.AssetKey:
+    return dg.AssetKey(["raw", feed])
+
+
+def candidate_key(model: str) -> dg.AssetKey:
+    return dg.AssetKey(["candidate", model])
+
+
+def validation_key(pipeline: str) -> dg.AssetKey:
+    return dg.AssetKey(["validation", pipeline])
+
+
+def mart_key(mart: str) -> dg.AssetKey:
+    return dg.AssetKey(["marts", mart])
+
+
+def landing_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        landing_key(feed),
+        group_name="extract",
+        kinds={pipeline.feeds[feed].reader, "parquet"},
+        description=f"What the source `{pipeline.source.name}` delivered as `{feed}`: one Parquet"
+        " file per partition, replaced whole. What could not be read lies in quarantine beside it.",
+        metadata={"dagster/column_schema": _feed_schema(pipeline, feed)},
+        **_common(pipeline),
+    )
+
+
+def raw_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        raw_key(feed),
+        deps=[landing_key(feed)],
+        group_name="load",
+        kinds={"duckdb"},
+        description=f"The landed rows of `{feed}` in the warehouse: table `raw.{feed}`, replaced by"
+        " partition in one transaction.",
+        metadata={
+            "dagster/table_name": f"raw.{feed}",
+            "dagster/column_schema": _feed_schema(pipeline, feed),
+        },
+        **_common(pipeline),
+    )
+
+
+def candidate_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
+    """One spec per model, with what dbt documents about it."""
+    deps = [raw_key(feed) for feed in pipeline.feeds]
+    return [
+        dg.AssetSpec(
+            candidate_key(model),
+            deps=deps,
+            group_name="transform",
+            kinds={"dbt", "duckdb"},
+            description=documented.description,
+            metadata=_documentation(documented),
+            **_common(pipeline),
+        )
+        for model, documented in _documented_models(pipeline).items()
+    ]
+
+
+def validation_spec(pipeline: Pipeline) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        validation_key(pipeline.name),
+        deps=[candidate_key(model) for model in pipeline.marts],
+        group_name="validate",
+        kinds={"python"},
+        description="The verdict on each partition: counted again stage by stage, from the source's"
+        " rows to the models' sums. Only what passes is published.",
+        **_common(pipeline),
+    )
+
+
+def mart_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
+    deps = [validation_key(pipeline.name)]
+    return [
+        dg.AssetSpec(
+            mart_key(model),
+            deps=deps,
+            group_name="publish",
+            kinds={"duckdb"},
+            description=f"Published: `marts.{model}`.\n\n{documented.description}",
+            metadata={"dagster/table_name": f"marts.{model}"} | _documentation(documented),
+            **_common(pipeline),
+        )
+        for model, documented in _documented_models(pipeline).items()
+    ]
+
+
+def delivery_check(pipeline: Pipeline, feed: str) -> dg.AssetCheckSpec:
+    return check_spec(
+        DELIVERY_IS_USABLE,
+        landing_key(feed),
+        description="there is a delivery, it is whole, and no more of it is unreadable than allowed"
+        " (or the feed's rule says that there need not be one)",
+        partitions_def=pipeline.partitions_def,
+    )
+
+
+def test_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
+    """dbt's data tests, each as a check on the model that it is about."""
+    return [
+        check_spec(
+            test.name,
+            candidate_key(test.model),
+            description=test.description,
+            partitions_def=pipeline.partitions_def,
+            metadata={"dbt_unique_id": test.unique_id},
+        )
+        for test in pipeline.project.tests_of(pipeline.name)
+    ]
+
+
+def validation_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
+    names = check_names(pipeline.feeds, pipeline.rules) | {
+        PUBLISHABLE: "nothing at any stage speaks against publishing this partition"
+    }
+    return [
+        check_spec(
+            name,
+            validation_key(pipeline.name),
+            description=statement,
+            partitions_def=pipeline.partitions_def,
+        )
+        for name, statement in names.items()
+    ]
+
+
+def _common(pipeline: Pipeline) -> dict[str, Any]:
+    return {"partitions_def": pipeline.partitions_def, "code_version": pipeline.code_version}
+
+
+def _feed_schema(pipeline: Pipeline, feed: str) -> dg.TableSchema:
+    columns = {pipeline.partitions.column: "DATE", "_line": "BIGINT"} | {
+        name: sql_type(column) for name, column in pipeline.feeds[feed].columns.items()
+    }
+    return dg.TableSchema([dg.TableColumn(name, type=kind) for name, kind in columns.items()])
+
+
+def _documented_models(pipeline: Pipeline) -> Mapping[str, dg.AssetSpec]:
+    translator = DagsterDbtTranslator()
+    models = pipeline.project.models_of(pipeline.name)
+    return {
+        model: translator.get_asset_spec(
+            pipeline.project.manifest, models[model]["unique_id"], project=None
+        )
+        for model in pipeline.marts
+    }
+
+
+def _documentation(documented: dg.AssetSpec) -> dict[str, Any]:
+    schema = documented.metadata.get("dagster/column_schema")
+    return {"dagster/column_schema": schema} if schema else {}

@@ -1,0 +1,78 @@
+"""What every step of a run does around its stage: errors become retries or failures, and the ledger
+hears of each casualty, whichever step noticed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from customer_pipeline.errors import PipelineError, TransientError
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.outcomes import Casualty, Stage
+from customer_pipeline.warehouse.ledger import Run, record_failures
+from customer_pipeline.warehouse.schema import ensure_ledger
+
+
+def run_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Run:
+    stats = context.instance.get_run_stats(context.run_id)
+    return pipeline.run(context.run, started_at=getattr(stats, "start_time", None))
+
+
+def may_retry(context: dg.AssetExecutionContext, pipeline: Pipeline) -> bool:
+    """Whether this attempt of the step may be followed by another."""
+    return context.retry_number < pipeline.settings.max_retries
+
+
+@contextmanager
+def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage) -> Iterator[None]:
+    """Run a stage for the partitions of `context`.
+
+    What may pass by itself is tried again by Dagster (`CUSTOMER_PIPELINE_MAX_RETRIES`, `_DELAY`);
+    what a retry cannot mend fails at once, in one sentence; anything unforeseen is retried too. All
+    partitions of the run are recorded as failed, unless another attempt follows and says otherwise.
+    """
+    try:
+        yield
+    except (dg.Failure, dg.RetryRequested):
+        raise
+    except TransientError as error:
+        if may_retry(context, pipeline):
+            context.log.warning(f"trying again in {pipeline.settings.retry_delay:g} s: {error}")
+            raise dg.RetryRequested(
+                pipeline.settings.max_retries, pipeline.settings.retry_delay
+            ) from error
+        _record_all(context, pipeline, stage, str(error))
+        raise dg.Failure(str(error), allow_retries=False) from None
+    except PipelineError as error:
+        _record_all(context, pipeline, stage, str(error))
+        raise dg.Failure(str(error), allow_retries=False) from error.__cause__
+    except Exception as error:
+        _record_all(context, pipeline, stage, f"{type(error).__name__}: {error}")
+        raise
+
+
+def record(
+    context: dg.AssetExecutionContext, pipeline: Pipeline, casualties: Iterable[Casualty]
+) -> None:
+    """Note casualties of this run in the ledger, and in the run's log."""
+    found = list(casualties)
+    if not found:
+        return
+    for casualty in found:
+        context.log.error(f"{casualty.partition_key} ({casualty.stage}): {casualty.reason}")
+    with pipeline.warehouse.write() as connection:
+        ensure_ledger(connection)
+        record_failures(connection, run_of(context, pipeline), found)
+
+
+def _record_all(
+    context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage, reason: str
+) -> None:
+    try:
+        record(context, pipeline, [Casualty(key, stage, reason) for key in context.partition_keys])
+    except PipelineError as error:
+        # The ledger itself cannot be written: the run's own failure still says what happened.
+        context.log.error(f"the ledger could not be told: {error}")

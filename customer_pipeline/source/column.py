@@ -1,0 +1,104 @@
+"""One loaded column of a feed as frozen values: where it comes from, and its type.
+
+What belongs here: what a user may write under a column, and the rules between these fields. What
+does not: the SQL that follows from it (`casts.py`, `mapping.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from customer_pipeline.source.delivery import LINE
+from customer_pipeline.source.formats import EPOCH_FORMATS, parse_format
+
+# DuckDB's decimals have 38 digits at most.
+_MAX_PRECISION = 38
+
+
+class Frozen(BaseModel):
+    """A value out of the YAML: it never changes, and takes no other fields than its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _known_type(value: str) -> str:
+    if decimal := re.fullmatch(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)", value):
+        precision, scale = int(decimal[1]), int(decimal[2])
+        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+            raise ValueError(
+                f"{value} is no decimal: it takes 1 to {_MAX_PRECISION} digits in all, and no more"
+                " of them after the point"
+            )
+    elif value not in ("text", "integer", "double", "boolean", "date", "timestamp"):
+        raise ValueError(
+            f"unknown type {value!r}; use text, integer, double, boolean, date, timestamp, or a"
+            " decimal such as decimal(18,4)"
+        )
+    return value
+
+
+ColumnType = Annotated[str, AfterValidator(_known_type)]
+
+
+class Column(Frozen):
+    """One loaded column: where it comes from and how its text becomes its type.
+
+    `from` names the delivered column (default: the column's own name). `expression` is a DuckDB
+    scalar expression over `value`, the delivered value, applied before the cast. `format` is a
+    strptime format (date, timestamp), or `epoch_seconds` / `epoch_milliseconds` (timestamp);
+    without it ISO 8601 is expected. `constant` (a text, or null) fills the column without reading
+    anything. `required` columns may not be null; `optional` ones may be absent from a delivery.
+    """
+
+    type: ColumnType = "text"
+    source: str | None = Field(default=None, alias="from", min_length=1)
+    expression: str | None = None
+    format: str | None = None
+    thousands: Literal[",", ".", " ", "'"] | None = None
+    decimal_point: Literal[".", ","] = "."
+    constant: str | None = None
+    required: bool = False
+    optional: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        return "constant" in self.model_fields_set
+
+    @property
+    def kind(self) -> str:
+        """The type without a decimal's digits: `decimal` for `decimal(18,4)`."""
+        return self.type.partition("(")[0]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.is_constant and (self.source or self.expression):
+            raise ValueError("a constant column takes neither 'from' nor 'expression'")
+        if self.is_constant and self.constant is None and self.required:
+            raise ValueError("a column that is always null cannot be required")
+        if self.required and self.optional:
+            raise ValueError(
+                "a column cannot be both required (not null) and optional (may be absent)"
+            )
+        if (self.source or "").lower() == LINE:
+            raise ValueError(f"{LINE} is the pipeline's own name for the line number")
+        return self
+
+    @model_validator(mode="after")
+    def _suits_its_type(self) -> Self:
+        self._require_kind("format", "date", "timestamp")
+        self._require_kind("thousands", "integer", "decimal", "double")
+        self._require_kind("decimal_point", "decimal", "double")
+        if self.thousands == self.decimal_point:
+            raise ValueError("'thousands' and 'decimal_point' are the same character")
+        if self.format is not None and not (
+            self.kind == "timestamp" and self.format in EPOCH_FORMATS
+        ):
+            parse_format(self.format, "date" if self.kind == "date" else "timestamp")
+        return self
+
+    def _require_kind(self, field: str, *kinds: str) -> None:
+        if field in self.model_fields_set and self.kind not in kinds:
+            raise ValueError(f"{field!r} belongs to {' and '.join(kinds)} columns, not to {self.type}")

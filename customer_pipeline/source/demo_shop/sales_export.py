@@ -1,0 +1,116 @@
+"""The order lines of a day as the made-up shop's export writes them: text in every column.
+
+What belongs here: how orders are written, and the flaws of writing. What does not: what was sold
+(`sales.py`, `sale_lines.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from customer_pipeline.source.demo_shop.chance import Flags, below, one_in, words
+from customer_pipeline.source.demo_shop.opening_days import date_of
+from customer_pipeline.source.demo_shop.options import Options
+from customer_pipeline.source.demo_shop.people import people_until
+from customer_pipeline.source.demo_shop.profiles import customer_ids, digits, texts_at
+from customer_pipeline.source.demo_shop.sale_lines import Lines, lines_of
+from customer_pipeline.source.demo_shop.sales import GUEST, Invoices, invoices_of
+from customer_pipeline.source.demo_shop.words import (
+    COUNTRIES,
+    DESCRIPTION_SPELLINGS,
+    DESCRIPTIONS,
+    STOCK_CODES,
+)
+
+# Some 400,000 lines: large deliveries are made and handed over piece by piece.
+_INVOICES_A_PIECE = 20_000
+
+# One line in so many.
+_NO_DESCRIPTION, _UNTRIMMED, _UNREADABLE = 250, 5, 500
+_BAD_QUANTITIES = ["n/a", "twelve", "1O", "2-4"]
+_BAD_DATES = ["31/02/2025 10:15", "00/00/0000 00:00", "not known", "13:45"]
+_BAD_PRICES = ["#REF!", "on request", "1.2.5", "?"]
+
+
+def order_tables(options: Options, day: int) -> Iterator[pa.Table]:
+    """The order lines of an open day, in pieces (at least one, which may have no rows)."""
+    invoices = invoices_of(options, people_until(options, day), day)
+    count = invoices.lines.size
+    for first in range(0, max(count, 1), _INVOICES_A_PIECE):
+        last = min(first + _INVOICES_A_PIECE, count)
+        yield _written(options, invoices, lines_of(options, invoices, first, last))
+
+
+def _written(options: Options, invoices: Invoices, lines: Lines) -> pa.Table:
+    quantity = pc.cast(pa.array(lines.quantity), pa.string())
+    ordered = _times(invoices).take(pa.array(lines.invoice))
+    price = pc.binary_join_element_wise(
+        digits(lines.pence // 100, 1), digits(lines.pence % 100, 2), "."
+    )
+    if options.unreadable_values:
+        unreadable = _unreadable(options, invoices, lines)
+        kind = below(words(options.seed, "what is unreadable", invoices.day, lines.number), 3)
+        quantity = _spoilt(quantity, unreadable & (kind == 0), _BAD_QUANTITIES, lines)
+        ordered = _spoilt(ordered, unreadable & (kind == 1), _BAD_DATES, lines)
+        price = _spoilt(price, unreadable & (kind == 2), _BAD_PRICES, lines)
+    return pa.table(
+        {
+            "Order No": _order_ids(invoices).take(pa.array(lines.invoice)),
+            "Stock Code": STOCK_CODES.take(pa.array(lines.product)),
+            "Description": _descriptions(options, invoices.day, lines),
+            "Qty": quantity,
+            "Order Date": ordered,
+            "Unit Price": price,
+            "Customer No": _customers(invoices).take(pa.array(lines.invoice)),
+            "Country": texts_at(COUNTRIES, invoices.country[lines.invoice]),
+        }
+    )
+
+
+def _order_ids(invoices: Invoices) -> pa.Array:
+    """`250310-0042`, cancellations with a C in front."""
+    prefix = f"{date_of(invoices.day):%y%m%d}-"
+    letter = pc.if_else(pa.array(invoices.cancelled), "C", "")
+    number = digits(np.arange(1, invoices.minute.size + 1), 4)
+    return pc.binary_join_element_wise(letter, prefix, number, "")
+
+
+def _times(invoices: Invoices) -> pa.Array:
+    """`10/03/2025 14:25`, wall-clock time."""
+    hour, minute = np.divmod(invoices.minute, 60)
+    clock = pc.binary_join_element_wise(digits(hour, 2), digits(minute, 2), ":")
+    return pc.binary_join_element_wise(f"{date_of(invoices.day):%d/%m/%Y}", clock, " ")
+
+
+def _customers(invoices: Invoices) -> pa.Array:
+    ids = customer_ids(invoices.customer)
+    return pc.if_else(pa.array(invoices.customer == GUEST), pa.scalar(None, pa.string()), ids)
+
+
+def _descriptions(options: Options, day: int, lines: Lines) -> pa.Array:
+    """Descriptions, some of them with spaces too many, few of them missing."""
+    spelling = np.zeros_like(lines.number)
+    if options.untrimmed_texts:
+        drawn = words(options.seed, "spelling", day, lines.number)
+        hasty = 1 + drawn.astype(np.int64) % (DESCRIPTION_SPELLINGS - 1)
+        spelling = np.where(one_in(drawn, _UNTRIMMED), hasty, 0)
+    texts = DESCRIPTIONS.take(pa.array(spelling * len(STOCK_CODES) + lines.product))
+    if not options.missing_descriptions:
+        return texts
+    missing = one_in(words(options.seed, "no description", day, lines.number), _NO_DESCRIPTION)
+    return pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), texts)
+
+
+def _unreadable(options: Options, invoices: Invoices, lines: Lines) -> Flags:
+    """Exactly one line of each 500 of the day, so that no day's share is ever above that."""
+    group, place = np.divmod(lines.number, _UNREADABLE)
+    chosen = below(words(options.seed, "unreadable", invoices.day, group), _UNREADABLE)
+    return (place == chosen) & (group < int(invoices.lines.sum()) // _UNREADABLE)
+
+
+def _spoilt(texts: pa.Array, which: Flags, bad: list[str], lines: Lines) -> pa.Array:
+    return pc.if_else(pa.array(which), texts_at(bad, lines.number % len(bad)), texts)

@@ -1,0 +1,102 @@
+"""Deliveries made by a user's own Python function.
+
+What belongs here: finding the function, calling it, what its errors mean. What does not: the frames
+that it returns (`frames.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from customer_pipeline.errors import (
+    ConfigError,
+    DeliveryError,
+    MissingDeliveryError,
+    PipelineError,
+    TransientError,
+)
+from customer_pipeline.source.delivery import Delivery
+from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.partitions import Window
+from customer_pipeline.source.readers.frames import delivery_of_frames, is_frame
+
+# Errors of the system that no retry mends.
+_LASTING = (
+    FileNotFoundError,
+    FileExistsError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+)
+
+
+def read_python(feed: Feed, window: Window) -> Delivery:
+    """Calls the feed's function as `function(window, **options)` and takes what it returns or
+    yields: pandas DataFrames, Arrow Tables or RecordBatches. `_line` is the row's number from 1.
+
+    No rows are an empty delivery; returning None says that there is no delivery.
+
+    Raises:
+        ConfigError: when there is no such function.
+        MissingDeliveryError: when the function returns None.
+        DeliveryError: when it raises anything that is not named here, returns something else, or
+            returns frames that lack columns or do not fit together.
+        TransientError: when it raises an error of connection, time or input/output that may pass.
+        PipelineError: when the function raises one, it is passed on as it is.
+    """
+    function = _function(feed.function or "")
+    where = f"{feed.function} {window.key}"
+    try:
+        returned = function(window, **feed.options)
+        if returned is None:
+            raise MissingDeliveryError(
+                "the function returned None: there is no delivery",
+                where=where,
+                todo="have it delivered; for a day without rows return an empty frame instead",
+            )
+        frames = _frames(returned, where)
+    except PipelineError:
+        raise
+    except Exception as error:
+        what = f"the function raised {type(error).__name__}: {error}"
+        if isinstance(error, OSError) and not isinstance(error, _LASTING):
+            raise TransientError(
+                what, where=where, todo="run the partition again; it may pass by itself"
+            ) from error
+        raise DeliveryError(
+            what, where=where, todo="correct the function or its options"
+        ) from error
+    return delivery_of_frames(frames, feed, where)
+
+
+def _frames(returned: Any, where: str) -> list[Any]:
+    frames = [returned] if is_frame(returned) or not isinstance(returned, Iterable) else [*returned]
+    for frame in frames:
+        if not is_frame(frame):
+            raise DeliveryError(
+                f"the function gave a {type(frame).__name__}",
+                where=where,
+                todo="return or yield pandas DataFrames, Arrow Tables or Arrow RecordBatches",
+            )
+    return frames
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module_name, _, attribute = name.partition(":")
+    try:
+        function = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:
+        # Importing runs the user's module, which may raise anything.
+        raise ConfigError(
+            f"the function cannot be imported: {type(error).__name__}: {error}",
+            where=f"function {name!r}",
+            todo="write it as package.module:function, importable where the pipeline runs",
+        ) from error
+    if not callable(function):
+        raise ConfigError(
+            f"it is a {type(function).__name__} and cannot be called",
+            where=f"function {name!r}",
+        )
+    return function

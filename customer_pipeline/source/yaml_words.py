@@ -1,0 +1,66 @@
+"""Plain words for what pydantic finds wrong with the data of a source YAML.
+
+What belongs here: one sentence for each kind of mistake, and what was probably meant. What does
+not: which mistakes there are (`feed.py`, `column.py`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from customer_pipeline.source.column import Column
+from customer_pipeline.source.feed import EmptyDays, Feed, Source
+from customer_pipeline.source.yaml_document import Place
+
+_KINDS = {bool: "a yes or no", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+_SHAPES = {
+    **dict.fromkeys(("tuple_type", "list_type"), "must be a list, such as [a, b]"),
+    **dict.fromkeys(("dict_type", "model_type"), "must be a mapping, with a key on each line"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    "too_short": "must have at least one entry",
+    "string_too_short": "must not be empty",
+}
+
+
+def place_of(error: ErrorDetails, data: Any) -> Place:
+    """The key or value of `data` that `error` is about, or where its missing key belongs."""
+    place: list[str | int] = []
+    for part in error["loc"]:
+        if isinstance(data, dict | list) and _has(data, part):
+            data = data[part]  # type: ignore[index]
+            place.append(part)
+        elif error["type"] == "missing" and part == error["loc"][-1]:
+            place.append(part)
+    return tuple(place)
+
+
+def words_of(error: ErrorDetails, place: Place, written: str | None) -> str:
+    """What is wrong, in one sentence without the place. `written` is the value as in the file."""
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            return "the key is missing"
+        case "extra_forbidden":
+            return f"there is no such key{_meant(str(place[-1]), _keys(place[:-1]))}"
+        case "value_error":
+            return str(context["error"])
+        case "string_type":
+            return _no_text(error["input"], written)
+        case "literal_error":
+            options = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+            given = "nothing" if error["input"] is None else repr(written or error["input"])
+            return f"must be {context['expected']}, not {given}{_meant(str(written), options, '')}"
+        case kind if kind in _SHAPES:
+            return _SHAPES[kind]
+        case _:
+            return error["msg"].replace("Input should be", "must be")
+
+
+def _has(data: dict[str, Any] | list[Any], part: str | int) -> bool:
+    return part in data if isinstance(data, dict) else isinstance(part, int) and part < len(data)

@@ -1,0 +1,207 @@
+"""Extract: exactly one partition's delivery becomes typed rows in the landing area.
+
+What cannot be read as a record goes to quarantine beside the rows. A delivery that as a whole is
+not what it should be leaves a *rejected* landing: no rows, and the reason. So the landing area
+always tells what the source looked like when it was last read, and no later stage can take old rows
+for new ones.
+
+What does not belong here: reading formats (`source/readers`), casts (`source/mapping.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from customer_pipeline.errors import DeliveryError, MissingDeliveryError, TransientError
+from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
+from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.mapping import REASON, mapping_query
+from customer_pipeline.source.partitions import Window
+from customer_pipeline.source.reading import read_delivery
+from customer_pipeline.stages.landing import Landing, Manifest
+from customer_pipeline.versions import declaration_version
+
+
+def extract(
+    feed_name: str,
+    feed: Feed,
+    windows: Sequence[Window],
+    *,
+    zone: str,
+    landing: Landing,
+    give_up: bool,
+) -> list[Manifest]:
+    """Land `windows` of a feed, each on its own, a few at a time; manifests in the same order.
+
+    Args:
+        zone: the source's time zone, for times that name none.
+        give_up: whether a source that cannot be reached now makes a rejected delivery. Otherwise
+            the other partitions are landed, and then the error is raised, for another attempt.
+
+    Raises:
+        TransientError: a source could not be reached, and `give_up` is false.
+        ConfigError: the feed's declaration cannot work.
+    """
+    extraction = _Extraction(feed_name, feed, zone, landing, declaration_version(feed))
+    attempt = partial(extraction.land, give_up=give_up)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        found = list(pool.map(attempt, windows))
+    unreachable = [outcome for outcome in found if isinstance(outcome, TransientError)]
+    if unreachable:
+        raise unreachable[0]
+    return [outcome for outcome in found if isinstance(outcome, Manifest)]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A delivery as loaded columns: what lands, and what goes to quarantine."""
+
+    landed: pa.Table
+    quarantined: list[RejectedRow]
+    others: int
+
+    @property
+    def source_rows(self) -> int:
+        return self.landed.num_rows + len(self.quarantined)
+
+
+@dataclass(frozen=True)
+class _Extraction:
+    feed_name: str
+    feed: Feed
+    zone: str
+    landing: Landing
+    declaration: str
+
+    def land(self, window: Window, *, give_up: bool) -> Manifest | TransientError:
+        """Read and land one partition. An unreachable source is returned, so that others go on."""
+        with self.landing.turn(self.feed_name, window.key):
+            try:
+                delivery = read_delivery(self.feed, window)
+                rows = self._mapped(delivery, window)
+            except MissingDeliveryError as error:
+                return self._missing(window, str(error))
+            except DeliveryError as error:
+                return self._rejected(window, str(error))
+            except TransientError as error:
+                return self._rejected(window, str(error)) if give_up else error
+            return self._landed(window, delivery, rows)
+
+    def _mapped(self, delivery: Delivery, window: Window) -> _Rows:
+        # A database of its own per partition: threads must not share a connection, and a partition
+        # of millions of rows still gets all cores.
+        with duckdb.connect() as connection:
+            connection.register("delivered", delivery.rows)
+            query = mapping_query(self.feed, delivery.rows.schema, window, self.zone)
+            mapped = connection.execute(query).to_arrow_table()
+        good = mapped[REASON].is_null()
+        landed = mapped if mapped[REASON].null_count == mapped.num_rows else mapped.filter(good)
+        refused = (
+            []
+            if landed is mapped
+            else _refused(mapped.filter(mapped[REASON].is_valid()), delivery.rows)
+        )
+        return _Rows(
+            landed=_placed(landed.drop_columns(REASON), self.landing.column, window),
+            quarantined=sorted([*delivery.rejected, *refused], key=lambda row: row.line),
+            others=delivery.rows.num_rows - mapped.num_rows,
+        )
+
+    def _landed(self, window: Window, delivery: Delivery, rows: _Rows) -> Manifest:
+        manifest = Manifest(
+            feed=self.feed_name,
+            partition_key=window.key,
+            state="landed",
+            declaration=self.declaration,
+            fingerprint=delivery.fingerprint,
+            source_rows=rows.source_rows,
+            landed_rows=rows.landed.num_rows,
+            quarantined_rows=len(rows.quarantined),
+            other_rows=rows.others,
+            size=delivery.size,
+            warnings=delivery.warnings,
+        )
+        if rows.quarantined:
+            quarantine = _quarantine_table(rows.quarantined, self.landing.column, window)
+            manifest = replace(
+                manifest, quarantine_file=self._store(window, "quarantine", quarantine)
+            )
+        share = len(rows.quarantined) / rows.source_rows if rows.source_rows else 0.0
+        if share > self.feed.quarantine_threshold:
+            first = rows.quarantined[0]
+            reason = (
+                f"{len(rows.quarantined)} of {rows.source_rows} rows cannot be loaded ({share:.1%},"
+                f" {self.feed.quarantine_threshold:.1%} allowed); the first: line {first.line}:"
+                f" {first.reason}"
+            )
+            return self.landing.commit(
+                replace(manifest, state="rejected", reason=reason, landed_rows=0)
+            )
+        data_file = self._store(window, "rows", rows.landed)
+        return self.landing.commit(replace(manifest, data_file=data_file))
+
+    def _missing(self, window: Window, reason: str) -> Manifest:
+        if not self.feed.may_be_empty(window.start.date()):
+            return self._rejected(window, reason)
+        return self.landing.commit(self._without_rows(window, "absent", "empty by rule"))
+
+    def _rejected(self, window: Window, reason: str) -> Manifest:
+        return self.landing.commit(self._without_rows(window, "rejected", reason))
+
+    def _without_rows(self, window: Window, state, reason: str) -> Manifest:
+        return Manifest(
+            feed=self.feed_name,
+            partition_key=window.key,
+            state=state,
+            declaration=self.declaration,
+            fingerprint=state,
+            reason=" ".join(reason.split()),
+        )
+
+    def _store(self, window: Window, name: str, table: pa.Table) -> str:
+        def write(path: Path) -> None:
+            pq.write_table(table, path, compression="zstd")
+
+        return self.landing.store(self.feed_name, window.key, name, write)
+
+
+def _placed(rows: pa.Table, column: str, window: Window) -> pa.Table:
+    """`rows` with the partition column in front."""
+    day = pa.repeat(pa.scalar(date.fromisoformat(window.key), pa.date32()), rows.num_rows)
+    return rows.add_column(0, column, day)
+
+
+def _refused(mapped: pa.Table, delivered: pa.Table) -> list[RejectedRow]:
+    """The rows that the mapping refused, with what was delivered as JSON."""
+    lines = mapped[LINE].to_pylist()
+    raw = {
+        row.pop(LINE): json.dumps(row, ensure_ascii=False, default=str)
+        for row in delivered.filter(pc.field(LINE).isin(lines)).to_pylist()
+    }
+    reasons = mapped[REASON].to_pylist()
+    return [
+        RejectedRow(line, reason, raw[line]) for line, reason in zip(lines, reasons, strict=True)
+    ]
+
+
+def _quarantine_table(rows: Sequence[RejectedRow], column: str, window: Window) -> pa.Table:
+    table = pa.table(
+        {
+            LINE: pa.array([row.line for row in rows], pa.int64()),
+            "reason": pa.array([row.reason for row in rows], pa.string()),
+            "raw": pa.array([row.raw for row in rows], pa.string()),
+        }
+    )
+    return _placed(table.rename_columns(["line", "reason", "raw"]), column, window)

@@ -1,0 +1,126 @@
+"""The landing area: one folder per feed and partition, replaced whole.
+
+A partition's folder holds a manifest and the files that it names. Data files are named by their
+content and the manifest is renamed into place last, so whoever reads the manifest sees one whole
+delivery, the old one or the new one, whatever was killed in between.
+
+What belongs here: paths, the manifest, atomic replacement. What does not: reading sources and
+mapping rows (`extract.py`), and the warehouse (`load.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from filelock import FileLock
+
+# What an extract found: rows; nothing, which is right by rule; or what cannot be used.
+State = Literal["landed", "absent", "rejected"]
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the last extract of a feed's partition found.
+
+    source_rows = landed_rows + quarantined_rows. `other_rows` were in the delivery too, but belong
+    to another feed (the feed's `where`). `declaration` is the version of the feed's rules.
+    """
+
+    feed: str
+    partition_key: str
+    state: State
+    declaration: str
+    fingerprint: str
+    reason: str = ""
+    source_rows: int = 0
+    landed_rows: int = 0
+    quarantined_rows: int = 0
+    other_rows: int = 0
+    size: int = 0
+    data_file: str | None = None
+    quarantine_file: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Landing:
+    """The landing area below `root`, for partitions kept in folders `<column>=<key>`."""
+
+    root: Path
+    column: str
+
+    def folder(self, feed: str, key: str) -> Path:
+        return self.root / feed / f"{self.column}={key}"
+
+    def read(self, feed: str, key: str) -> Manifest | None:
+        """The manifest of the last extract, or None when there was none."""
+        try:
+            text = (self.folder(feed, key) / MANIFEST).read_text()
+        except FileNotFoundError:
+            return None
+        content = json.loads(text)
+        return Manifest(**content | {"warnings": tuple(content["warnings"])})
+
+    def data_path(self, manifest: Manifest) -> Path | None:
+        return self._path(manifest, manifest.data_file)
+
+    def quarantine_path(self, manifest: Manifest) -> Path | None:
+        return self._path(manifest, manifest.quarantine_file)
+
+    @contextmanager
+    def turn(self, feed: str, key: str) -> Iterator[None]:
+        """One extract of a partition at a time, so that the newest read is what stays landed."""
+        folder = self.folder(feed, key)
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):
+            yield
+
+    def store(self, feed: str, key: str, name: str, write: Callable[[Path], None]) -> str:
+        """Let `write` make a file in the partition's folder; returns its content-derived name."""
+        folder = self.folder(feed, key)
+        beside = folder / f".{uuid4().hex}.tmp"
+        write(beside)
+        final = f"{name}-{_digest(beside)}.parquet"
+        _sync(beside)
+        os.replace(beside, folder / final)
+        return final
+
+    def commit(self, manifest: Manifest) -> Manifest:
+        """Make `manifest` the partition's truth, then remove the files that it does not name."""
+        folder = self.folder(manifest.feed, manifest.partition_key)
+        beside = folder / f".{uuid4().hex}.tmp"
+        beside.write_text(json.dumps(asdict(manifest), indent=1, sort_keys=True))
+        _sync(beside)
+        os.replace(beside, folder / MANIFEST)
+        _sync(folder)
+        named = {MANIFEST, ".lock", manifest.data_file, manifest.quarantine_file}
+        for file in folder.iterdir():
+            if file.name not in named:
+                file.unlink()
+        return manifest
+
+    def _path(self, manifest: Manifest, name: str | None) -> Path | None:
+        return None if name is None else self.folder(manifest.feed, manifest.partition_key) / name
+
+
+def _digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _sync(path: Path) -> None:
+    """Have the disk keep a file (or a folder's entries) before the next step relies on it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

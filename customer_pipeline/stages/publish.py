@@ -1,0 +1,205 @@
+"""Publish: the passing partitions replace their rows in all marts, with their ledger rows.
+
+One transaction for everything: users see a partition's old rows or its new ones, in every table,
+and the ledger says which. Casualties of the run are noted in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+
+import duckdb
+
+from customer_pipeline.errors import StageError
+from customer_pipeline.outcomes import Casualty, first_reasons
+from customer_pipeline.stages.candidate import (
+    Candidate,
+    Delivered,
+    casualties,
+    deliveries,
+    survivors,
+)
+from customer_pipeline.warehouse.connection import Warehouse
+from customer_pipeline.warehouse.content_hash import content_hashes
+from customer_pipeline.warehouse.ledger import (
+    Published,
+    Run,
+    failures_of_run,
+    record_failures,
+    record_published,
+)
+from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
+from customer_pipeline.warehouse.sql import columns_of, literal, quoted, transaction
+
+_CANDIDATE = "candidate"
+_PREVIEW_ROWS = 5
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a run published, and what it did not and why.
+
+    `mart_rows` and `previews` (a few rows, as texts by column) are by mart and partition.
+    """
+
+    published: tuple[Published, ...]
+    casualties: tuple[Casualty, ...]
+    mart_rows: Mapping[tuple[str, str], int]
+    previews: Mapping[tuple[str, str], list[dict[str, str | None]]]
+
+
+def publish(
+    candidate: Candidate,
+    marts: Sequence[str],
+    *,
+    warehouse: Warehouse,
+    run: Run,
+) -> Publication:
+    """Swap the surviving partitions of the candidate in, and remove the candidate.
+
+    Raises:
+        StageError: the run has no candidate, or a mart's columns do not fit what the model makes.
+        TransientError: the warehouse is held.
+    """
+    with candidate.open() as connection:
+        keys, lost, delivered = (
+            survivors(connection),
+            casualties(connection),
+            deliveries(connection),
+        )
+    with warehouse.write() as connection:
+        ensure_ledger(connection)
+        connection.execute(f"attach {literal(str(candidate.path))} as {_CANDIDATE} (read_only)")
+        with transaction(connection):
+            lost = failures_of_run(connection, run) | lost
+            superseded = _superseded(connection, delivered, keys)
+            lost = first_reasons([*lost.values(), *superseded])
+            passing = [key for key in keys if key not in lost]
+            for mart in marts:
+                _replace_partitions(connection, mart, candidate.column, passing)
+            rows = _ledger_rows(connection, marts, candidate.column, passing, delivered, run)
+            record_published(connection, run, rows)
+            record_failures(connection, run, lost.values())
+            counts = _counts(connection, marts, candidate.column, passing)
+            previews = _previews(connection, marts, candidate.column, passing)
+        connection.execute(f"detach {_CANDIDATE}")
+    candidate.remove()
+    return Publication(tuple(rows), tuple(lost.values()), counts, previews)
+
+
+def _superseded(
+    connection: duckdb.DuckDBPyConnection, delivered: Sequence[Delivered], keys: Sequence[str]
+) -> list[Casualty]:
+    """Partitions whose raw rows another run has replaced by a different delivery meanwhile.
+
+    That run publishes the newer delivery; publishing the older one after it would undo its work.
+    """
+    now = dict(
+        connection.execute(
+            "select (feed, partition_key), fingerprint from ops.deliveries"
+            " where partition_key in (select unnest(?))",
+            [list(keys)],
+        ).fetchall()
+    )
+    return [
+        Casualty(
+            row.partition_key,
+            "publish",
+            f"{row.feed}: another run has loaded a newer delivery; run this partition again",
+        )
+        for row in delivered
+        if row.partition_key in keys and now.get((row.feed, row.partition_key)) != row.fingerprint
+    ]
+
+
+def _replace_partitions(
+    connection: duckdb.DuckDBPyConnection, mart: str, column: str, keys: Sequence[str]
+) -> None:
+    built = columns_of(connection, "main", mart, database=_CANDIDATE)
+    if gone := [name for name in columns_of(connection, "marts", mart) if name not in built]:
+        raise StageError(
+            f"the model no longer makes {', '.join(gone)}: nothing was published",
+            where=f"marts.{mart}",
+            todo=f"bring it back, or drop it: alter table marts.{mart} drop column {gone[0]}",
+        )
+    ensure_columns(connection, "marts", mart, built)
+    target, source = f"marts.{quoted(mart)}", f"{_CANDIDATE}.main.{quoted(mart)}"
+    chosen = f"where {quoted(column)} in (select unnest(?)::date)"
+    connection.execute(f"delete from {target} {chosen}", [keys])
+    connection.execute(f"insert into {target} by name select * from {source} {chosen}", [keys])
+
+
+def _ledger_rows(
+    connection: duckdb.DuckDBPyConnection,
+    marts: Sequence[str],
+    column: str,
+    keys: Sequence[str],
+    delivered: Sequence[Delivered],
+    run: Run,
+) -> list[Published]:
+    hashes = content_hashes(
+        connection, {mart: f"marts.{quoted(mart)}" for mart in marts}, column, keys
+    )
+    counts = _counts(connection, marts, column, keys)
+    published_at = datetime.now(UTC)
+    rows = []
+    for key in keys:
+        feeds = [row for row in delivered if row.partition_key == key]
+        raw_rows = sum(row.raw_rows for row in feeds)
+        rows.append(
+            Published(
+                pipeline=run.pipeline,
+                partition_key=key,
+                status="published" if raw_rows else "empty",
+                source_rows=sum(row.source_rows for row in feeds),
+                quarantined_rows=sum(row.quarantined_rows for row in feeds),
+                raw_rows=raw_rows,
+                mart_rows=sum(counts.get((mart, key), 0) for mart in marts),
+                source_fingerprint=_source_fingerprint(feeds),
+                content_hash=hashes[key],
+                code_version=run.code_version,
+                run_id=run.run_id,
+                published_at=published_at,
+            )
+        )
+    return rows
+
+
+def _counts(
+    connection: duckdb.DuckDBPyConnection, marts: Sequence[str], column: str, keys: Sequence[str]
+) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for mart in marts:
+        rows = connection.execute(
+            f"select {quoted(column)}::varchar, count(*) from marts.{quoted(mart)}"
+            f" where {quoted(column)} in (select unnest(?)::date) group by 1",
+            [list(keys)],
+        ).fetchall()
+        found |= {(mart, key): count for key, count in rows}
+    return found
+
+
+def _previews(
+    connection: duckdb.DuckDBPyConnection, marts: Sequence[str], column: str, keys: Sequence[str]
+) -> dict[tuple[str, str], list[dict[str, str | None]]]:
+    found: dict[tuple[str, str], list[dict[str, str | None]]] = {}
+    for mart in marts:
+        rows = connection.execute(
+            f"select columns(*)::varchar from marts.{quoted(mart)}"
+            f" where {quoted(column)} in (select unnest(?)::date)"
+            f" qualify row_number() over (partition by {quoted(column)}) <= {_PREVIEW_ROWS}",
+            [list(keys)],
+        )
+        names = [field[0] for field in rows.description or ()]
+        for values in rows.fetchall():
+            row = dict(zip(names, values, strict=True))
+            found.setdefault((mart, str(row[column])), []).append(row)
+    return found
+
+
+def _source_fingerprint(feeds: Sequence[Delivered]) -> str:
+    parts = sorted(f"{row.feed} {row.fingerprint}" for row in feeds)
+    return sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,221 @@
+"""Validate: is what was built from a partition all that its source delivered, and fit to publish?
+
+Every number is counted again here, stage by stage: what the reader saw, what lies in the landing
+files, what raw holds, what the models made of it. The verdict also takes in dbt's own tests, which
+ran on the candidate.
+
+What does not belong here: the models' reconciliation rules, which stand beside the models
+(`meta: reconcile:`), and publishing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import duckdb
+import pyarrow.parquet as pq
+
+from customer_pipeline.errors import StageError
+from customer_pipeline.outcomes import Casualty, CheckResult, Comparable
+from customer_pipeline.source.feed import Feed
+from customer_pipeline.stages.candidate import (
+    Candidate,
+    Delivered,
+    casualties,
+    deliveries,
+    note_casualties,
+    survivors,
+)
+from customer_pipeline.stages.landing import Landing, Manifest
+from customer_pipeline.stages.reconcile import Rule, compare
+from customer_pipeline.stages.transform import failed_tests
+
+FEED_CHECKS = (
+    "source_rows_are_landed_or_quarantined",
+    "raw_rows_match_landing",
+    "dropped_rows_within_threshold",
+    "has_rows",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement on one partition: `reasons` is empty when it may be published."""
+
+    partition_key: str
+    reasons: tuple[str, ...]
+    source_rows: int
+    quarantined_rows: int
+    raw_rows: int
+
+    @property
+    def passed(self) -> bool:
+        return not self.reasons
+
+
+@dataclass(frozen=True)
+class Validation:
+    """All verdicts and check results of a run, and all its casualties so far."""
+
+    verdicts: tuple[Verdict, ...]
+    checks: tuple[CheckResult, ...]
+    casualties: tuple[Casualty, ...]
+
+
+def check_names(feeds: Mapping[str, Feed], rules: Sequence[Rule]) -> dict[str, str]:
+    """The names of all comparisons, each with what it states."""
+    names: dict[str, str] = {}
+    for feed in feeds:
+        names |= {
+            f"{feed}_source_rows_are_landed_or_quarantined": (
+                f"every row that {feed} delivered is landed or in quarantine"
+            ),
+            f"{feed}_raw_rows_match_landing": f"raw.{feed} holds exactly the landed rows",
+            f"{feed}_dropped_rows_within_threshold": (
+                f"no more rows of {feed} are missing from raw than the feed's threshold allows"
+            ),
+            f"{feed}_has_rows": f"{feed} has rows, unless its rule allows an empty delivery",
+        }
+    return names | {rule.check: rule.statement for rule in rules}
+
+
+def validate(
+    candidate: Candidate,
+    *,
+    feeds: Mapping[str, Feed],
+    landing: Landing,
+    rules: Sequence[Rule],
+) -> Validation:
+    """Judge every partition that is still in the run, and take those that fail out of it.
+
+    Raises:
+        StageError: the run has no candidate, or a reconciliation rule cannot be computed.
+    """
+    with candidate.open() as connection:
+        keys = survivors(connection)
+        delivered = deliveries(connection)
+        checks = [
+            *_feed_checks(connection, delivered, feeds=feeds, landing=landing, keys=keys),
+            *compare(connection, rules, column=candidate.column, keys=keys),
+        ]
+        tests = failed_tests(connection)
+        verdicts = [_verdict(key, checks, tests, delivered) for key in keys]
+        note_casualties(
+            connection,
+            [
+                Casualty(verdict.partition_key, "validate", "; ".join(verdict.reasons))
+                for verdict in verdicts
+                if not verdict.passed
+            ],
+        )
+        return Validation(tuple(verdicts), tuple(checks), tuple(casualties(connection).values()))
+
+
+def _verdict(
+    key: str,
+    checks: Sequence[CheckResult],
+    tests: Sequence[CheckResult],
+    delivered: Sequence[Delivered],
+) -> Verdict:
+    reasons = [
+        f"{check.check}: {check.description}"
+        for check in [*checks, *tests]
+        if check.partition_key == key and check.holds_back
+    ]
+    mine = [row for row in delivered if row.partition_key == key]
+    return Verdict(
+        key,
+        tuple(reasons),
+        source_rows=sum(row.source_rows for row in mine),
+        quarantined_rows=sum(row.quarantined_rows for row in mine),
+        raw_rows=sum(row.raw_rows for row in mine),
+    )
+
+
+def _feed_checks(
+    connection: duckdb.DuckDBPyConnection,
+    delivered: Sequence[Delivered],
+    *,
+    feeds: Mapping[str, Feed],
+    landing: Landing,
+    keys: Sequence[str],
+) -> Iterator[CheckResult]:
+    wanted = set(keys)
+    raw_counts = {feed: _raw_counts(connection, feed, landing.column) for feed in feeds}
+    for row in delivered:
+        if row.partition_key not in wanted:
+            continue
+        manifest = landing.read(row.feed, row.partition_key)
+        if manifest is None or manifest.fingerprint != row.fingerprint:
+            raise_for = "another run has landed a newer delivery since this one was loaded"
+            yield CheckResult(
+                f"{row.feed}_raw_rows_match_landing", row.partition_key, False, raise_for
+            )
+            continue
+        raw_rows = raw_counts[row.feed].get(row.partition_key, 0)
+        yield from _counts_of_feed(row, manifest, raw_rows, feeds[row.feed], landing)
+
+
+def _counts_of_feed(
+    row: Delivered, manifest: Manifest, raw_rows: int, feed: Feed, landing: Landing
+) -> Iterator[CheckResult]:
+    landed = _rows_in(landing.data_path(manifest))
+    quarantined = _rows_in(landing.quarantine_path(manifest))
+    source_rows = manifest.source_rows
+    yield _equal(
+        f"{row.feed}_source_rows_are_landed_or_quarantined",
+        row.partition_key,
+        {"source_rows": source_rows, "landed_and_quarantined_rows": landed + quarantined},
+    )
+    yield _equal(
+        f"{row.feed}_raw_rows_match_landing",
+        row.partition_key,
+        {"landed_rows": landed, "raw_rows": raw_rows},
+    )
+    dropped = source_rows - raw_rows
+    share = dropped / source_rows if source_rows else 0.0
+    limit = feed.quarantine_threshold
+    yield CheckResult(
+        f"{row.feed}_dropped_rows_within_threshold",
+        row.partition_key,
+        passed=share <= limit,
+        description=f"{dropped} of {source_rows} rows dropped ({share:.1%}), {limit:.1%} allowed",
+        metadata={"dropped_rows": dropped, "source_rows": source_rows, "dropped_share": share},
+    )
+    by_rule = feed.may_be_empty(date.fromisoformat(row.partition_key))
+    yield CheckResult(
+        f"{row.feed}_has_rows",
+        row.partition_key,
+        passed=raw_rows > 0 or by_rule,
+        description=f"{raw_rows} rows" + ("; the feed's rule allows none" if by_rule else ""),
+        metadata={"raw_rows": raw_rows, "rows_needed": 0 if by_rule else 1},
+    )
+
+
+def _equal(check: str, key: str, numbers: Mapping[str, Comparable]) -> CheckResult:
+    (left_name, left), (right_name, right) = numbers.items()
+    return CheckResult(
+        check,
+        key,
+        passed=left == right,
+        description=f"{left_name} {left}, {right_name} {right}",
+        metadata=numbers,
+    )
+
+
+def _rows_in(path) -> int:
+    return 0 if path is None else pq.read_metadata(path).num_rows
+
+
+def _raw_counts(connection: duckdb.DuckDBPyConnection, feed: str, column: str) -> dict[str, int]:
+    try:
+        rows = connection.execute(
+            f'select "{column}"::varchar, count(*) from raw."{feed}" group by 1'
+        ).fetchall()
+    except duckdb.CatalogException as error:
+        raise StageError(
+            f"the candidate lacks raw.{feed}", todo="run the transform again"
+        ) from error
+    return dict(rows)

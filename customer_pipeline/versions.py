@@ -1,0 +1,83 @@
+"""Which version of the code made a row: a hash of everything that shapes data, and of nothing else.
+
+Comments, docstrings, layout and unrelated files leave it alone, so that a day is not called stale
+because somebody mended a typo.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from customer_pipeline.settings import PACKAGE
+from customer_pipeline.source.feed import Feed, Source
+
+# The packages whose code decides which rows come out; the warehouse, the CLI and Dagster's side
+# only carry them.
+_SHAPES_DATA = ("source", "stages")
+
+# A quoted text, or one of SQL's and Jinja's comments. Texts come first, so that a comment mark
+# inside a text is not taken for a comment.
+_TEXT_OR_COMMENT = re.compile(
+    r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|--[^\n]*|/\*.*?\*/|\{#.*?#\}", re.DOTALL
+)
+
+
+def code_version(source: Source, dbt_project: Path) -> str:
+    """The version of all that shapes the published rows: rules, pipeline code and models."""
+    parts = [
+        source.timezone,
+        *(f"{name}: {_rules(feed)}" for name, feed in sorted(source.feeds.items())),
+        _package_version(),
+        *(_plain_sql(path.read_text()) for path in _model_files(dbt_project)),
+    ]
+    return _digest(parts)
+
+
+def declaration_version(feed: Feed) -> str:
+    """The version of the rules under which a feed's delivery is landed."""
+    return _digest([_rules(feed), feed.path or ""])
+
+
+def _rules(feed: Feed) -> str:
+    """A feed's rules without its place, which differs from machine to machine."""
+    return json.dumps(feed.model_dump(mode="json", exclude={"path"}), sort_keys=True)
+
+
+@cache
+def _package_version() -> str:
+    files = sorted(path for part in _SHAPES_DATA for path in (PACKAGE / part).rglob("*.py"))
+    return _digest(_plain_python(path.read_text()) for path in files)
+
+
+def _plain_python(text: str) -> str:
+    """The syntax tree without docstrings: equal for files that differ in comments and layout."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _plain_sql(text: str) -> str:
+    without_comments = _TEXT_OR_COMMENT.sub(lambda match: match[1] or " ", text)
+    return " ".join(without_comments.split())
+
+
+def _model_files(dbt_project: Path) -> list[Path]:
+    folders = ("models", "macros", "seeds")
+    return sorted(path for name in folders for path in (dbt_project / name).rglob("*.sql"))
+
+
+def _digest(parts: Iterable[str]) -> str:
+    whole = sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "big") + part.encode())
+    return whole.hexdigest()[:16]

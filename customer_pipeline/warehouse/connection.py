@@ -1,0 +1,136 @@
+"""The one door to the DuckDB file: open, wait for a lock, close.
+
+What belongs here: everything that knows that DuckDB takes one writer, or several readers, at a
+time. What does not: tables. Another catalog (DuckLake on Postgres, say) would be plugged in here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from tenacity import RetryError, Retrying, retry_if_exception, stop_after_delay, wait_random
+
+from customer_pipeline.errors import ConfigError, TransientError
+from customer_pipeline.warehouse.sql import literal, quoted
+
+# DuckDB cannot hold one file read-only and read-write in one process, so the threads of a process
+# take turns too.
+_TURN = threading.Lock()
+
+_LOCKED = re.compile(r"Could not set lock on file")
+_HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """The warehouse file, and for how many seconds to wait while somebody else holds it."""
+
+    path: Path
+    lock_timeout: float
+
+    @property
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    @contextmanager
+    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-write connection, closed at the end whatever happens. Creates the file.
+
+        Raises:
+            TransientError: when the file is still held after `lock_timeout` seconds.
+            ConfigError: when the path is not a DuckDB file, or cannot be one.
+        """
+        self._check_folder()
+        with self._connection(read_only=False) as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection; the same errors as `write`, and ConfigError without a file."""
+        if not self.exists:
+            raise ConfigError(
+                "there is no warehouse yet", where=str(self.path), todo="run a partition first"
+            )
+        with self._connection(read_only=True) as connection:
+            yield connection
+
+    @contextmanager
+    def attached_to(self, connection: duckdb.DuckDBPyConnection, alias: str) -> Iterator[None]:
+        """The warehouse, read-only, as the database `alias` of another connection.
+
+        Raises the same errors as `read`.
+        """
+        if not self.exists:
+            raise ConfigError(
+                "there is no warehouse yet", where=str(self.path), todo="run the load first"
+            )
+        attach = f"attach {literal(str(self.path))} as {quoted(alias)} (read_only)"
+        with _TURN:
+            self._wait(connection.execute, attach)
+            try:
+                yield
+            finally:
+                connection.execute(f"detach {quoted(alias)}")
+
+    @contextmanager
+    def _connection(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        with _TURN:
+            connection = self._wait(duckdb.connect, str(self.path), read_only=read_only)
+            try:
+                # Instants are stored and compared in UTC; only texts would depend on the zone.
+                connection.execute("set TimeZone = 'UTC'")
+                yield connection
+            finally:
+                connection.close()
+
+    def _wait(
+        self, attempt: Callable[..., duckdb.DuckDBPyConnection], *args: Any, **kwargs: Any
+    ) -> duckdb.DuckDBPyConnection:
+        # Random pauses, so that several waiting runs do not knock in step for ever.
+        attempts = Retrying(
+            retry=retry_if_exception(is_lock_error),
+            wait=wait_random(0.02, 0.25),
+            stop=stop_after_delay(self.lock_timeout),
+        )
+        try:
+            return attempts(attempt, *args, **kwargs)
+        except RetryError as error:
+            raise self._still_held(error.last_attempt.exception()) from None
+        except (duckdb.Error, OSError) as error:
+            raise ConfigError(
+                f"cannot be opened as a DuckDB file: {error}",
+                where=str(self.path),
+                todo="check CUSTOMER_PIPELINE_WAREHOUSE and CUSTOMER_PIPELINE_DATA_DIR",
+            ) from error
+
+    def _still_held(self, error: BaseException | None) -> TransientError:
+        holder = _HOLDER.search(str(error))
+        who = f" by {holder['program']} (process {holder['pid']})" if holder else ""
+        return TransientError(
+            f"the warehouse was held{who} for more than {self.lock_timeout:g} seconds",
+            where=str(self.path),
+            todo="close the other program, or raise CUSTOMER_PIPELINE_LOCK_TIMEOUT; "
+            "also a program that only reads holds the file",
+        )
+
+    def _check_folder(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"the warehouse's folder cannot be made: {error.strerror}",
+                where=str(self.path.parent),
+                todo="check CUSTOMER_PIPELINE_WAREHOUSE and CUSTOMER_PIPELINE_DATA_DIR",
+            ) from error
+
+
+def is_lock_error(error: BaseException) -> bool:
+    """Whether DuckDB refused because another process holds the file."""
+    return isinstance(error, duckdb.IOException) and bool(_LOCKED.search(str(error)))

@@ -1,0 +1,4 @@
+{# The schemas are called exactly as configured (main, failures), without dbt's usual prefix. #}
+{% macro generate_schema_name(custom_schema_name, node) -%}
+    {{ custom_schema_name or target.schema }}
+{%- endmacro %}
