@@ -7,6 +7,7 @@ be read-only, and two runs may build at once), and its connection is closed befo
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -110,6 +111,7 @@ def _places(project_folder: Path, target: Path) -> list[str]:
 @contextmanager
 def _environment(candidate: Path) -> Iterator[None]:
     """The candidate's path where dbt's profile looks for it, and dbt's connections closed after."""
+    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
     from dbt.adapters.factory import reset_adapters
 
     with _TURN:
@@ -119,6 +121,9 @@ def _environment(candidate: Path) -> Iterator[None]:
         finally:
             del os.environ[_CANDIDATE]
             reset_adapters()
+            DuckDBConnectionManager.close_all_connections()
+            # What dbt leaves in reference cycles keeps the file open.
+            gc.collect()
 
 
 def _raise_for_errors(what: str, outcome: dbtRunnerResult) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from customer_pipeline.source.delivery import LINE
 from customer_pipeline.source.formats import EPOCH_FORMATS, parse_format
@@ -32,6 +32,9 @@ def _known_type(value: str) -> str:
                 f"{value} is no decimal: it takes 1 to {_MAX_PRECISION} digits in all, and no more"
                 " of them after the point"
             )
+    elif value.startswith("decimal("):
+        # Within braces the comma of an unquoted decimal(18,4) begins the next key.
+        raise ValueError(f"{value!r} is no decimal: write it in quotes, such as 'decimal(18,4)'")
     elif value not in ("text", "integer", "double", "boolean", "date", "timestamp"):
         raise ValueError(
             f"unknown type {value!r}; use text, integer, double, boolean, date, timestamp, or a"
@@ -60,8 +63,8 @@ class Column(Frozen):
     thousands: Literal[",", ".", " ", "'"] | None = None
     decimal_point: Literal[".", ","] = "."
     constant: str | None = None
-    required: bool = False
-    optional: bool = False
+    required: StrictBool = False
+    optional: StrictBool = False
 
     @property
     def is_constant(self) -> bool:
@@ -71,6 +74,12 @@ class Column(Frozen):
     def kind(self) -> str:
         """The type without a decimal's digits: `decimal` for `decimal(18,4)`."""
         return self.type.partition("(")[0]
+
+    @property
+    def decimal_digits(self) -> tuple[int, int]:
+        """A decimal's digits: before the point, and after it."""
+        precision, _, scale = self.type.removeprefix("decimal(").rstrip(")").partition(",")
+        return int(precision) - int(scale), int(scale)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -101,4 +110,5 @@ class Column(Frozen):
 
     def _require_kind(self, field: str, *kinds: str) -> None:
         if field in self.model_fields_set and self.kind not in kinds:
-            raise ValueError(f"{field!r} belongs to {' and '.join(kinds)} columns, not to {self.type}")
+            fitting = " and ".join(kinds)
+            raise ValueError(f"{field!r} belongs to {fitting} columns, not to {self.type}")

@@ -11,7 +11,15 @@ from datetime import date
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from customer_pipeline.source.column import Column, Frozen
 
@@ -64,7 +72,8 @@ class Feed(Frozen):
     """One thing delivered partition by partition."""
 
     reader: Literal["csv", "jsonl", "parquet", "python"]
-    # csv, jsonl, parquet: path with {date} or {date:%Y%m%d}; a relative one starts at the YAML's folder.
+    # csv, jsonl, parquet: path with {date} or {date:%Y%m%d}; a relative one starts at the folder of
+    # the YAML file, and ${NAME} is an environment variable.
     path: str | None = None
     compression: Literal["none", "gzip", "zstd"] = "none"
     encoding: str = "utf-8"
@@ -76,14 +85,17 @@ class Feed(Frozen):
     columns: dict[Name, Column] = Field(min_length=1)
     ignored_columns: tuple[str, ...] = ()
     new_columns: Literal["fail", "ignore"] = "fail"
-    # SQL condition over the delivered columns: rows for which it is not true belong to another feed.
+    # SQL condition over the delivered columns: rows for which it is not true are another feed's.
     where: str | None = None
     key: tuple[Name, ...] = ()
     # The timestamp or date column that must lie inside the partition's window.
     window_column: Name | None = None
     write: Literal["replace_partition"] = "replace_partition"
-    missing: Literal["fail", "empty"] | EmptyDays = "fail"
-    quarantine_threshold: float = Field(default=0.05, ge=0, le=1)
+    missing: Annotated[
+        Annotated[Literal["fail", "empty"], Tag("word")] | Annotated[EmptyDays, Tag("days")],
+        Discriminator(lambda value: "days" if isinstance(value, dict | EmptyDays) else "word"),
+    ] = "fail"
+    quarantine_threshold: float = Field(default=0.05, ge=0, le=1, strict=True)
 
     @property
     def required_columns(self) -> tuple[str, ...]:
@@ -116,13 +128,14 @@ class Feed(Frozen):
         try:
             "".encode(value)
         except (LookupError, ValueError) as error:
-            raise ValueError(f"unknown encoding {value!r}; use a name such as utf-8 or cp1252") from error
+            words = f"unknown encoding {value!r}; use a name such as utf-8 or cp1252"
+            raise ValueError(words) from error
         return value
 
     @field_validator("delimiter")
     @classmethod
     def _one_character(cls, value: str) -> str:
-        if len(value) != 1 or value in "\"\r\n":
+        if len(value) != 1 or value in '"\r\n':
             raise ValueError("must be one character, and neither a double quote nor a line break")
         return value
 
@@ -148,8 +161,11 @@ class Feed(Frozen):
         named = [*self.key, *([self.window_column] if self.window_column else [])]
         if unknown := [name for name in named if name not in self.columns]:
             raise ValueError(f"key or window_column names undeclared columns: {', '.join(unknown)}")
-        if self.window_column and self.columns[self.window_column].kind not in ("date", "timestamp"):
-            raise ValueError(f"window_column {self.window_column} is neither a date nor a timestamp")
+        if constant := [name for name in named if self.columns[name].is_constant]:
+            raise ValueError(f"key or window_column names constant columns: {', '.join(constant)}")
+        placing = self.columns[self.window_column] if self.window_column else None
+        if placing and placing.kind not in ("date", "timestamp"):
+            raise ValueError(f"window_column must be a date or a timestamp, not {placing.type}")
         return self
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a feed beyond its form: SQL that DuckDB refuses, constants that do not fit.
+"""What can be wrong with a feed beyond its form: SQL that DuckDB refuses, an unfit constant.
 
 What belongs here: checks that need more than one field, or DuckDB. What does not: the form of the
 fields (`feed.py`, `column.py`) and where in the file they are (`yaml_file.py`).
@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import duckdb
 
+from customer_pipeline.source.binding import bound_type, require_pure_scalar
 from customer_pipeline.source.casts import strict_cast
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.sql import applied, attempted, bound_type, require_pure_scalar
+from customer_pipeline.source.sql import applied, attempted
 from customer_pipeline.source.wall_clock import WallClock
 
 Found = tuple[tuple[str, ...], str]
@@ -36,28 +37,30 @@ def wrong_with(feed: Feed, zone: str) -> Iterator[Found]:
     # Text formats deliver texts. What the others deliver is known when a delivery is there.
     typed = feed.reader in ("parquet", "python")
     for name, column in feed.columns.items():
-        if column.constant is not None and (what := _wrong_constant(column, column.constant, zone)):
+        if column.constant is not None and (what := _wrong_constant(column, zone)):
             yield ("columns", name, "constant"), what
-        if column.expression is not None:
-            if what := _wrong_expression(column, column.expression, zone, typed=typed):
-                yield ("columns", name, "expression"), what
-    if feed.where is not None and (what := _wrong_where(feed, feed.where, typed=typed)):
+        if column.expression is not None and (what := _wrong_expression(column, zone, typed=typed)):
+            yield ("columns", name, "expression"), what
+    if feed.where is not None and (what := _wrong_where(feed, typed=typed)):
         yield ("where",), what
 
 
-def _wrong_constant(column: Column, text: str, zone: str) -> str | None:
+def _wrong_constant(column: Column, zone: str) -> str | None:
     cast = strict_cast(column, "VARCHAR", "value", WallClock(zone))
-    query = f"select {cast.typed}, {cast.problem or 'null'} from (select cast(? as varchar) as value)"
+    query = f"select {cast.typed}, {cast.problem or 'null'} from (select ?::varchar as value)"
     with duckdb.connect() as connection:
-        ((typed, problem),) = connection.execute(query, [text]).fetchall()
-    return f"{text!r} {problem}" if typed is None else None
+        ((typed, problem),) = connection.execute(query, [column.constant]).fetchall()
+    return f"{column.constant!r} {problem}" if typed is None else None
 
 
-def _wrong_expression(column: Column, expression: str, zone: str, *, typed: bool) -> str | None:
-    problem = None
+def _wrong_expression(column: Column, zone: str, *, typed: bool) -> str | None:
+    expression, problem = column.expression or "", None
+    try:
+        require_pure_scalar(expression, ["value"])
+    except ValueError as error:
+        return str(error)
     for delivered in _TYPES if typed else ("VARCHAR",):
         try:
-            require_pure_scalar(expression)
             kind = bound_type(f"{applied(expression, 'value')}[1]", {"value": delivered})
             strict_cast(column, kind, "value", WallClock(zone))
         except LookupError as error:
@@ -70,13 +73,14 @@ def _wrong_expression(column: Column, expression: str, zone: str, *, typed: bool
     return problem
 
 
-def _wrong_where(feed: Feed, where: str, *, typed: bool) -> str | None:
+def _wrong_where(feed: Feed, *, typed: bool) -> str | None:
+    where, columns = feed.where or "", dict.fromkeys(feed.delivered_columns, "VARCHAR")
     try:
-        require_pure_scalar(where)
+        require_pure_scalar(where, columns)
     except ValueError as error:
         return str(error)
     try:
-        kind = bound_type(f"{attempted(where)}[1]", dict.fromkeys(feed.delivered_columns, "VARCHAR"))
+        kind = bound_type(f"{attempted(where)}[1]", columns)
     except LookupError as error:
         return f"{error} (it may use all that is declared under columns and ignored_columns)"
     except ValueError as error:

@@ -1,8 +1,8 @@
 """Formats of dates and timestamps: which directives a source may declare, and what they match.
 
 What belongs here: turning a declared format into a regular expression that is as strict as the
-format reads. What does not: the cast itself (`casts.py`). DuckDB's own strptime takes '26' for a
-year, skips blanks, and reads 'infinity' as a date, so every text is matched first.
+format reads. What does not: the cast itself (`text_casts.py`). DuckDB's own strptime takes '26' for
+a year, skips blanks, and reads 'infinity' as a date, so every text is matched first.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ ISO_TIME = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\\.[0-9]{1,6}0*)?)?"
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A declared strptime format: the expression (RE2) that a whole text must match, and whether
-    the text says its offset from UTC."""
+    """The expression (RE2) that a whole text must match, and whether the text says its offset from
+    UTC."""
 
-    format: str
     pattern: str
     has_offset: bool
 
@@ -77,7 +76,7 @@ def parse_format(text: str, kind: Literal["date", "timestamp"]) -> DateFormat:
         raise ValueError("write %z in place of the final Z: it is read as UTC then")
     neighbours = zip(parts, ["", *parts], [*parts[1:], ""], strict=False)
     pattern = "".join(_match(part, before, after) for part, before, after in neighbours)
-    return DateFormat(format=text, pattern=pattern, has_offset="%z" in directives)
+    return DateFormat(pattern=pattern, has_offset="%z" in directives)
 
 
 def _match(part: str, before: str, after: str) -> str:

@@ -1,23 +1,24 @@
-"""From delivered columns to loaded ones: one query over a delivery, built from a feed's declaration.
+"""From delivered columns to loaded ones: one query over a delivery, as a feed declares it.
 
-What belongs here: the SQL that reads the rows of a delivery, gives each column its type, and says of
-each row what is wrong with it. What does not: running it, and the casts themselves (`casts.py`).
+What belongs here: the SQL that reads the rows of a delivery, gives each column its type, and says
+of each row what is wrong with it. What does not: running it, and the casts (`casts.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from customer_pipeline.errors import DeliveryError
+from customer_pipeline.source.binding import BoundTypes, bound_types
 from customer_pipeline.source.casts import StrictCast, strict_cast
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.delivery import LINE
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.sql import applied, attempted, literal, quoted, value_types
+from customer_pipeline.source.sql import applied, attempted, literal, quoted
 from customer_pipeline.source.text_casts import sql_type
 from customer_pipeline.source.wall_clock import WallClock
 
@@ -52,13 +53,16 @@ def mapping_query(feed: Feed, delivered: pa.Schema, window: Window, zone: str) -
     `quantity: 'n/a' is not an integer; customer_id: is empty, but it is required`. Rows for which
     `where` is not true are not in the result; those on which it fails are, with a reason. The
     session's time zone makes no difference, except to what an `expression` or `where` does with it.
+    It does to how Arrow labels the column's type, so let it be UTC.
 
     Args:
         delivered: the schema of the relation: that of a `Delivery`'s `rows`.
         zone: the time zone of times that name none.
 
     Raises:
-        DeliveryError: when a delivered column has a type from which the declared one cannot come.
+        DeliveryError: when a delivered column has a type that DuckDB cannot read (so build the
+            query before you register the relation) or from which the declared one cannot come, or
+            `where` is no condition over the delivered types.
     """
     mapper = _Mapper.of(feed, delivered, window, zone)
     steps = [mapper.steps(n, name, column) for n, (name, column) in enumerate(feed.columns.items())]
@@ -87,15 +91,35 @@ from typed_rows
 """
 
 
+def exact_rows(rows: pa.Table, window: Window) -> pa.Table:
+    """`rows` without types of which DuckDB silently drops a part: instants in nanoseconds become
+    instants in microseconds.
+
+    Raises:
+        DeliveryError: when one of them is not whole microseconds.
+    """
+    for n, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz:
+            try:
+                exact = rows.column(n).cast(pa.timestamp("us", field.type.tz))
+            except pa.ArrowInvalid as error:
+                raise DeliveryError(
+                    f"{field.name}: there are times finer than a microsecond",
+                    where=window.key,
+                    todo="have it delivered in microseconds",
+                ) from error
+            rows = rows.set_column(n, field.name, exact)
+    return rows
+
+
 @dataclass(frozen=True)
 class _Mapper:
-    """Writes each column's steps. `kinds` has the DuckDB type of each delivered column."""
+    """Writes the steps of each column."""
 
     feed: Feed
     window: Window
     clock: WallClock
-    kinds: dict[str, str]
-    expression_kinds: dict[tuple[str, str], str | None]
+    types: BoundTypes
 
     @classmethod
     def of(cls, feed: Feed, delivered: pa.Schema, window: Window, zone: str) -> _Mapper:
@@ -104,8 +128,13 @@ class _Mapper:
             for name, column in feed.columns.items()
             if column.expression is not None
         )
-        clock = WallClock.over(window, zone)
-        return cls(feed, window, clock, *value_types(delivered, expressions))
+        try:
+            types = bound_types(delivered, expressions, feed.where)
+        except ValueError as error:
+            raise DeliveryError(
+                str(error), where=window.key, todo="have it delivered with the types it had before"
+            ) from error
+        return cls(feed, window, WallClock.over(window, zone), types)
 
     def steps(self, n: int, name: str, column: Column) -> _Steps:
         if column.is_constant:
@@ -114,14 +143,14 @@ class _Mapper:
             return _Steps("", "", f"cast({constant} as {sql_type(column)}) as t{n}")
         source = column.source or name
         if column.expression is None:
-            kind, step, value, failed = self.kinds[source], f"d{n} as v{n}", f"v{n}", None
+            kind, step, value, failed = self.types.columns[source], f"d{n} as v{n}", f"v{n}", None
         else:
-            kind = self.expression_kinds[source, column.expression]
+            kind = self.types.expressions[source, column.expression]
             # Not every day has the type for which the expression was written (where nothing was
             # delivered, it is text): then it fails on each value, and there are none there.
             sql = applied(column.expression, f"d{n}") if kind else f"if(d{n} is null, [null], null)"
             step, value = f"d{n}, {sql} as v{n}", f"v{n}[1]"
-            shown = _shown(f"d{n}", self.kinds[source])
+            shown = _shown(f"d{n}", self.types.columns[source])
             failed = _Problem(f"v{n} is null", f"'the expression fails on ' || {shown}")
         cast = self._cast(name, column, kind or "VARCHAR", value)
         problems = [failed] if failed else []
@@ -157,13 +186,17 @@ class _Mapper:
             first, last = f"date '{start.date()}'", f"date '{end.date()}'"
             shown, partition = typed, f"[{start.date()}, {end.date()})"
         else:
-            first, last = f"timestamptz '{start.isoformat()}'", f"timestamptz '{end.isoformat()}'"
+            first, last = _instant(start), _instant(end)
             shown = f"({typed} at time zone {literal(self.clock.zone)})"
             partition = f"[{_wall(start)}, {_wall(end)}) in {self.clock.zone}"
         words = literal(f" lies outside the partition {partition}")
         return _Problem(
             f"{typed} < {first} or {typed} >= {last}", f"cast({shown} as varchar) || {words}"
         )
+
+
+def _instant(time: datetime) -> str:
+    return f"timestamptz '{time.astimezone(UTC).isoformat(' ')}'"
 
 
 def _wall(time: datetime) -> str:

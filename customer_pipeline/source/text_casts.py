@@ -35,7 +35,7 @@ def sql_type(column: Column) -> str:
 
 def cast_text(column: Column, text: str, clock: WallClock) -> tuple[str, str]:
     """The SQL `text`, a VARCHAR, as the declared type of `column`, which is not text."""
-    match column.type.partition("(")[0]:
+    match column.kind:
         case "integer" | "decimal" | "double":
             return _number(column, text)
         case "boolean":
@@ -63,15 +63,16 @@ def wall_time(wall: str, clock: WallClock, invalid: str) -> tuple[str, str]:
 
 
 def _number(column: Column, text: str) -> tuple[str, str]:
-    point, digits, kind = re.escape(column.decimal_point), "[0-9]+", column.type.partition("(")[0]
+    point, digits, kind = re.escape(column.decimal_point), "[0-9]+", column.kind
     if column.thousands:
         digits = f"([0-9]+|[0-9]{{1,3}}({re.escape(column.thousands)}[0-9]{{3}})+)"
     if kind == "integer":
         form, name = digits, "an integer"
     elif kind == "double":
-        form, name = f"({digits}({point}[0-9]+)?|{point}[0-9]+)([eE][+-]?[0-9]+)?", "a finite number"
+        number = f"({digits}({point}[0-9]+)?|{point}[0-9]+)"
+        form, name = f"{number}([eE][+-]?[0-9]+)?", "a finite number"
     else:
-        scale = int(column.type.partition(",")[2].rstrip(")"))
+        scale = column.decimal_digits[1]
         fraction = f"{point}[0-9]{{1,{scale}}}0*" if scale else f"{point}0+"
         form, name = f"({digits}({fraction})?|{fraction})", f"a {column.type} number"
     plain = f"replace({text}, {literal(column.thousands)}, '')" if column.thousands else text

@@ -1,7 +1,7 @@
 """A YAML file as plain data, with the line of everything in it.
 
-What belongs here: syntax, duplicate keys, and where a key or value stands. What does not: which keys
-a source may have (`feed.py`) and what to say of mistakes (`yaml_file.py`).
+What belongs here: syntax, duplicate keys, and where a key or value stands. What does not: which
+keys a source may have (`feed.py`) and what to say of mistakes (`yaml_file.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from customer_pipeline.errors import ConfigError
 
@@ -41,7 +42,8 @@ class Document:
 
     def mistake(self, place: Place, what: str, todo: str = "") -> None:
         """Notes a mistake at `place`; a key that is absent is placed where its parent begins."""
-        line = next(self.lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in self.lines)
+        known = (place[:n] for n in range(len(place), -1, -1) if place[:n] in self.lines)
+        line = self.lines[next(known)]
         mistake = Mistake(line, shown(place), what, todo)
         # A value that several places share (an alias) is wrong only once.
         if mistake not in self.mistakes:
@@ -72,13 +74,17 @@ def read_document(path: Path) -> Document:
     except OSError as error:
         raise ConfigError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
     try:
-        loader = yaml.SafeLoader(content)
-        root = loader.get_single_node()
+        root = yaml.compose(content, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
         what = " ".join(text for text in (error.context, error.problem) if text)
-        raise ConfigError(f"this is not YAML: {what}", where=f"{path}{line}") from error
+        raise ConfigError(
+            f"this is not YAML: {what}",
+            where=f"{path}{line}",
+            todo="look at the indentation, and put a text that begins with { or * or has ': ' in it"
+            " in quotes",
+        ) from error
     except yaml.YAMLError as error:
         raise ConfigError(f"this is not YAML: {error}".split("\n")[0], where=str(path)) from error
     if not isinstance(root, yaml.MappingNode):
@@ -88,13 +94,12 @@ def read_document(path: Path) -> Document:
             todo="begin with 'name:', 'start:', 'timezone:' and 'feeds:'",
         )
     document = Document()
-    document.data = _Walk(loader, document).value(root, ())
+    document.data = _Walk(document).value(root, ())
     return document
 
 
 @dataclass
 class _Walk:
-    loader: yaml.SafeLoader
     document: Document
     inside: list[yaml.Node] = field(default_factory=list)
 
@@ -148,13 +153,13 @@ class _Walk:
     def _scalar(self, node: yaml.Node, place: Place) -> Any:
         self.document.written[place] = node.value
         try:
-            return self.loader.construct_object(node, deep=True)
+            return SafeConstructor().construct_object(node)
         except yaml.MarkedYAMLError as error:
             self.document.mistake(place, error.problem or "is not a plain value")
-            return None
         except ValueError:
-            # It looks like a date or number and is none, such as 2026-02-30.
-            return node.value
+            # It looks like a date and is none, such as 2026-02-30: whoever wants a day says so.
+            pass
+        return node.value
 
 
 def _merged(node: yaml.Node) -> Iterator[yaml.Node]:

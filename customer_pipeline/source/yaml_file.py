@@ -1,29 +1,27 @@
 """Loading a source YAML: the file becomes a `Source`, or one error that says all that is wrong.
 
-What belongs here: putting the parts together, and saying in plain words, with line and key, what a
-part found. What does not: YAML itself (`yaml_document.py`), the rules of the values (`feed.py`,
-`column.py`), and what only DuckDB or Python can tell (`feed_checks.py`, `paths.py`, `functions.py`).
+What belongs here: putting the parts together, and saying of all mistakes on which line they are.
+What does not: YAML itself (`yaml_document.py`), the rules of values (`feed.py`, `column.py`), and
+what only DuckDB, Python or the environment can tell (`feed_checks.py`, `functions.py`, `paths.py`).
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.source.column import Column
-from customer_pipeline.source.feed import EmptyDays, Feed, Source
+from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.feed_checks import wrong_with
 from customer_pipeline.source.functions import import_function
 from customer_pipeline.source.paths import with_absolute_path
-from customer_pipeline.source.yaml_document import Document, Place, read_document, shown
+from customer_pipeline.source.yaml_document import Document, Mistake, Place, read_document
+from customer_pipeline.source.yaml_words import place_of, words_of
 
 _MISTAKES_SHOWN = 10
 
@@ -57,3 +55,73 @@ def load_source(path: Path, environ: Mapping[str, str] | None = None) -> Source:
     if document.mistakes or source is None:
         raise _error(path, document)
     return source.model_copy(update={"feeds": checked})
+
+
+def _validated(data: dict[str, Any], document: Document) -> Source | None:
+    try:
+        return Source.model_validate(data)
+    except ValidationError as invalid:
+        for error in invalid.errors(include_url=False):
+            place = place_of(error, data)
+            document.mistake(place, words_of(error, place, document.written.get(place)))
+        return None
+
+
+def _sound_feeds(data: dict[str, Any]) -> dict[str, Feed]:
+    """The feeds without a mistake of form in a source that has some, so that the rest of theirs can
+    be told at the same time."""
+    sound: dict[str, Feed] = {}
+    feeds = data.get("feeds")
+    for name, feed in feeds.items() if isinstance(feeds, dict) else ():
+        try:
+            sound[name] = Feed.model_validate(feed)
+        except ValidationError:
+            continue
+    return sound
+
+
+def _zone(data: dict[str, Any]) -> str:
+    try:
+        return ZoneInfo(data["timezone"]).key
+    except (KeyError, ValueError, OSError, TypeError):
+        return "UTC"
+
+
+def _checked(
+    feed: Feed,
+    document: Document,
+    place: Place,
+    *,
+    zone: str,
+    folder: Path,
+    environ: Mapping[str, str],
+) -> Feed:
+    for inner, what in wrong_with(feed, zone):
+        document.mistake((*place, *inner), what)
+    try:
+        if feed.function is not None:
+            import_function(feed.function, feed.options)
+        if feed.path is not None:
+            return with_absolute_path(feed, folder, environ)
+    except ConfigError as error:
+        key = "path" if feed.function is None else "function"
+        document.mistake((*place, key), error.what, error.todo)
+    return feed
+
+
+def _error(path: Path, document: Document) -> ConfigError:
+    mistakes = sorted(document.mistakes)
+    if len(mistakes) == 1:
+        (mistake,) = mistakes
+        return ConfigError(_said(mistake), where=f"{path}:{mistake.line}", todo=mistake.todo)
+    lines = [
+        f"{path}:{mistake.line}: {_said(mistake)}" + (f" ({mistake.todo})" if mistake.todo else "")
+        for mistake in mistakes[:_MISTAKES_SHOWN]
+    ]
+    if len(mistakes) > _MISTAKES_SHOWN:
+        lines.append(f"and {len(mistakes) - _MISTAKES_SHOWN} more")
+    return ConfigError("\n  ".join([f"{len(mistakes)} mistakes:", *lines]), where=str(path))
+
+
+def _said(mistake: Mistake) -> str:
+    return f"{mistake.key}: {mistake.what}" if mistake.key else mistake.what

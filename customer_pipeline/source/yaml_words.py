@@ -7,7 +7,8 @@ not: which mistakes there are (`feed.py`, `column.py`).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,7 +18,13 @@ from customer_pipeline.source.column import Column
 from customer_pipeline.source.feed import EmptyDays, Feed, Source
 from customer_pipeline.source.yaml_document import Place
 
-_KINDS = {bool: "a yes or no", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+_KINDS = {
+    bool: "a yes or no",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+}
 _SHAPES = {
     **dict.fromkeys(("tuple_type", "list_type"), "must be a list, such as [a, b]"),
     **dict.fromkeys(("dict_type", "model_type"), "must be a mapping, with a key on each line"),
@@ -47,20 +54,53 @@ def words_of(error: ErrorDetails, place: Place, written: str | None) -> str:
         case "missing":
             return "the key is missing"
         case "extra_forbidden":
-            return f"there is no such key{_meant(str(place[-1]), _keys(place[:-1]))}"
+            keys = _keys(place[:-1])
+            return "there is no such key" + (_meant(place[-1], keys) or f"; use {_listed(keys)}")
         case "value_error":
             return str(context["error"])
         case "string_type":
             return _no_text(error["input"], written)
         case "literal_error":
-            options = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-            given = "nothing" if error["input"] is None else repr(written or error["input"])
-            return f"must be {context['expected']}, not {given}{_meant(str(written), options, '')}"
+            options = re.findall(r"'(\w+)'", context["expected"])
+            return f"must be {context['expected']}{_meant(written, options)}"
         case kind if kind in _SHAPES:
             return _SHAPES[kind]
+        case kind if kind.startswith("date_"):
+            return f"{written} is not a day of the calendar"
         case _:
             return error["msg"].replace("Input should be", "must be")
 
 
 def _has(data: dict[str, Any] | list[Any], part: str | int) -> bool:
     return part in data if isinstance(data, dict) else isinstance(part, int) and part < len(data)
+
+
+def _no_text(value: Any, written: str | None) -> str:
+    if value is None:
+        return "must be a text, but there is none"
+    if written is None:
+        return f"must be a text, not {_KINDS.get(type(value), 'this')}"
+    kind = _KINDS.get(type(value), f"a {type(value).__name__}")
+    quoted = "'" + written.replace("'", "''") + "'"
+    return f"must be a text, but YAML reads {written} as {kind}: write {quoted}"
+
+
+def _keys(place: Place) -> list[str]:
+    model: type[BaseModel] = Source
+    match place:
+        case ("feeds", _):
+            model = Feed
+        case ("feeds", _, "columns", _):
+            model = Column
+        case ("feeds", _, "missing"):
+            model = EmptyDays
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _meant(given: object, options: Sequence[str]) -> str:
+    close = difflib.get_close_matches(str(given).lower(), options, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -24,8 +24,8 @@ from customer_pipeline.outcomes import Casualty, first_reasons
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.load import why_unusable
-from customer_pipeline.warehouse.connection import Warehouse
-from customer_pipeline.warehouse.sql import insert_rows, quoted
+from customer_pipeline.warehouse.connection import Warehouse, prepare
+from customer_pipeline.warehouse.sql import columns_of, insert_rows, quoted
 
 _NOTES = """
 create schema raw;
@@ -79,7 +79,7 @@ class Candidate:
             )
         connection = duckdb.connect(str(self.path))
         try:
-            connection.execute("set TimeZone = 'UTC'")
+            prepare(connection)
             yield connection
         finally:
             connection.close()
@@ -105,6 +105,7 @@ class Candidate:
         self.folder.mkdir(parents=True)
         connection = duckdb.connect(str(self.path))
         try:
+            prepare(connection)
             connection.execute(_NOTES)
             with warehouse.attached_to(connection, "warehouse"):
                 recorded = _recorded(connection, keys)
@@ -172,6 +173,8 @@ def deliveries(connection: duckdb.DuckDBPyConnection) -> list[Delivered]:
 def _recorded(
     connection: duckdb.DuckDBPyConnection, keys: Sequence[str]
 ) -> dict[tuple[str, str], Delivered]:
+    if not columns_of(connection, "ops", "deliveries", database="warehouse"):
+        return {}
     rows = connection.execute(
         "select feed, partition_key, state, source_rows, quarantined_rows, raw_rows, fingerprint"
         " from warehouse.ops.deliveries where partition_key in (select unnest(?))",

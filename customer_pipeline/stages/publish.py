@@ -32,9 +32,8 @@ from customer_pipeline.warehouse.ledger import (
     record_published,
 )
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
-from customer_pipeline.warehouse.sql import columns_of, literal, quoted, transaction
+from customer_pipeline.warehouse.sql import columns_of, quoted, transaction
 
-_CANDIDATE = "candidate"
 _PREVIEW_ROWS = 5
 
 
@@ -64,28 +63,21 @@ def publish(
         StageError: the run has no candidate, or a mart's columns do not fit what the model makes.
         TransientError: the warehouse is held.
     """
-    with candidate.open() as connection:
-        keys, lost, delivered = (
-            survivors(connection),
-            casualties(connection),
-            deliveries(connection),
-        )
-    with warehouse.write() as connection:
+    with candidate.open() as built, warehouse.write() as connection:
+        keys, delivered = survivors(built), deliveries(built)
         ensure_ledger(connection)
-        connection.execute(f"attach {literal(str(candidate.path))} as {_CANDIDATE} (read_only)")
         with transaction(connection):
-            lost = failures_of_run(connection, run) | lost
+            known = failures_of_run(connection, run) | casualties(built)
             superseded = _superseded(connection, delivered, keys)
-            lost = first_reasons([*lost.values(), *superseded])
+            lost = first_reasons([*known.values(), *superseded])
             passing = [key for key in keys if key not in lost]
             for mart in marts:
-                _replace_partitions(connection, mart, candidate.column, passing)
+                _replace_partitions(connection, built, mart, candidate.column, passing)
             rows = _ledger_rows(connection, marts, candidate.column, passing, delivered, run)
             record_published(connection, run, rows)
             record_failures(connection, run, lost.values())
             counts = _counts(connection, marts, candidate.column, passing)
             previews = _previews(connection, marts, candidate.column, passing)
-        connection.execute(f"detach {_CANDIDATE}")
     candidate.remove()
     return Publication(tuple(rows), tuple(lost.values()), counts, previews)
 
@@ -116,20 +108,28 @@ def _superseded(
 
 
 def _replace_partitions(
-    connection: duckdb.DuckDBPyConnection, mart: str, column: str, keys: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    built: duckdb.DuckDBPyConnection,
+    mart: str,
+    column: str,
+    keys: Sequence[str],
 ) -> None:
-    built = columns_of(connection, "main", mart, database=_CANDIDATE)
-    if gone := [name for name in columns_of(connection, "marts", mart) if name not in built]:
+    columns = columns_of(built, "main", mart)
+    if gone := [name for name in columns_of(connection, "marts", mart) if name not in columns]:
         raise StageError(
             f"the model no longer makes {', '.join(gone)}: nothing was published",
             where=f"marts.{mart}",
             todo=f"bring it back, or drop it: alter table marts.{mart} drop column {gone[0]}",
         )
-    ensure_columns(connection, "marts", mart, built)
-    target, source = f"marts.{quoted(mart)}", f"{_CANDIDATE}.main.{quoted(mart)}"
+    ensure_columns(connection, "marts", mart, columns)
     chosen = f"where {quoted(column)} in (select unnest(?)::date)"
-    connection.execute(f"delete from {target} {chosen}", [keys])
-    connection.execute(f"insert into {target} by name select * from {source} {chosen}", [keys])
+    connection.execute(f"delete from marts.{quoted(mart)} {chosen}", [keys])
+    # Handed over as a stream and not by attaching the candidate: DuckDB refuses to attach a file
+    # that anything else in this process, dbt included, has not let go of yet.
+    rows = built.execute(f"select * from main.{quoted(mart)} {chosen}", [keys])
+    connection.register("_built", rows.to_arrow_reader())
+    connection.execute(f"insert into marts.{quoted(mart)} by name select * from _built")
+    connection.unregister("_built")
 
 
 def _ledger_rows(

@@ -84,8 +84,7 @@ class Warehouse:
         with _TURN:
             connection = self._wait(duckdb.connect, str(self.path), read_only=read_only)
             try:
-                # Instants are stored and compared in UTC; only texts would depend on the zone.
-                connection.execute("set TimeZone = 'UTC'")
+                prepare(connection)
                 yield connection
             finally:
                 connection.close()
@@ -129,6 +128,14 @@ class Warehouse:
                 where=str(self.path.parent),
                 todo="check CUSTOMER_PIPELINE_WAREHOUSE and CUSTOMER_PIPELINE_DATA_DIR",
             ) from error
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """What every connection of the pipeline has in common."""
+    # Instants are compared in UTC anyway; their texts (in hashes and messages) are too.
+    connection.execute("set TimeZone = 'UTC'")
+    # A name in SQL is a table, never a Python variable that happens to be called the same.
+    connection.execute("set python_enable_replacements = false")
 
 
 def is_lock_error(error: BaseException) -> bool:

@@ -23,9 +23,9 @@ class Plugin(BasePlugin):
     """Attaches the file of the setting `warehouse` read-only, as the database `warehouse`."""
 
     def initialize(self, plugin_config: dict[str, Any]) -> None:
-        self.warehouse = Path(plugin_config["warehouse"]).absolute()
+        self.warehouse = Path(plugin_config["warehouse"]).resolve()
 
-    def update_connection_config(self, creds: DuckDBCredentials, config: dict[str, Any]) -> None:
+    def update_connection_config(self, creds: DuckDBCredentials, _config: dict[str, Any]) -> None:
         """Called before DuckDB opens the candidate file.
 
         Raises:
@@ -37,7 +37,7 @@ class Plugin(BasePlugin):
                 " with `make run`; or start dbt in the folder dbt_project; or set"
                 " CUSTOMER_PIPELINE_WAREHOUSE)"
             )
-        Path(creds.path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        Path(creds.path).resolve().parent.mkdir(parents=True, exist_ok=True)
 
     def configure_connection(self, conn: duckdb.DuckDBPyConnection) -> None:
         """Called once DuckDB has opened the candidate file.

@@ -11,7 +11,6 @@ from datetime import datetime, time, tzinfo
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from customer_pipeline.source.demo_shop import profiles
 from customer_pipeline.source.demo_shop.chance import Ints, below, words
@@ -24,6 +23,13 @@ from customer_pipeline.source.demo_shop.happenings import (
 from customer_pipeline.source.demo_shop.opening_days import date_of
 from customer_pipeline.source.demo_shop.options import Options
 from customer_pipeline.source.demo_shop.people import ATTRIBUTES
+from customer_pipeline.source.demo_shop.texts import (
+    clock_texts,
+    either,
+    joined,
+    replaced,
+    texts_at,
+)
 
 _OPERATIONS: dict[Topic, str] = {"account-opened": "created", "account-closed": "deleted"}
 
@@ -32,19 +38,17 @@ def event_table(options: Options, day: int, zone: tzinfo | None) -> pa.Table:
     """The messages that an open day delivers, with times of the zone."""
     messages = messages_delivered_on(options, day)
     ids = profiles.customer_ids(messages.customer)
-    topics = profiles.texts_at(list(TOPICS), messages.topic)
+    topics = texts_at(list(TOPICS), messages.topic)
     operations = [_OPERATIONS.get(topic, "changed") for topic in TOPICS]
-    clock = profiles.clock_texts(messages.day, messages.second)
+    dates = _by_day(messages, lambda day: f"{date_of(day):%y%m%d}")
+    clock = clock_texts(messages.day, messages.second)
+    offsets = _by_day(messages, lambda day: _offset(day, zone))
     return pa.table(
         {
-            "eventId": pc.binary_join_element_wise(
-                _by_day(messages, lambda day: f"{date_of(day):%y%m%d}"), ids, topics, "-"
-            ),
+            "eventId": joined(dates, ids, topics, separator="-"),
             "entityId": ids,
-            "operation": profiles.texts_at(operations, messages.topic),
-            "occurredAt": pc.binary_join_element_wise(
-                clock, _by_day(messages, lambda day: _offset(day, zone)), ""
-            ),
+            "operation": texts_at(operations, messages.topic),
+            "occurredAt": joined(clock, offsets),
             "payload": _payloads(options, messages),
         }
     )
@@ -53,7 +57,7 @@ def event_table(options: Options, day: int, zone: tzinfo | None) -> pa.Table:
 def _by_day(messages: Messages, text: Callable[[int], str]) -> pa.Array:
     """A text that only depends on the day on which something happened."""
     days, position = np.unique(messages.day, return_inverse=True)
-    return pa.array([text(int(day)) for day in days], pa.string()).take(pa.array(position))
+    return texts_at([text(int(day)) for day in days], position)
 
 
 def _offset(day: int, zone: tzinfo | None) -> str:
@@ -70,15 +74,15 @@ def _payloads(options: Options, messages: Messages) -> pa.Array:
         for topic, where in zip(TOPICS, positions, strict=True)
     ]
     back = np.argsort(np.concatenate(positions), kind="stable")
-    payload = pa.concat_arrays(texts).take(pa.array(back))
-    corrected = pc.replace_substring(payload, "}", ', "corrected": true}')
-    return pc.if_else(pa.array(messages.conflicting), corrected, payload)
+    payload = texts_at(pa.concat_arrays(texts), back)
+    corrected = replaced(payload, "}", ', "corrected": true}')
+    return either(messages.conflicting, corrected, payload)
 
 
 def _payload(options: Options, topic: Topic, customer: Ints, days: Ints) -> pa.Array:
     def choice(*texts: str) -> pa.Array:
         drawn = words(options.seed, "choice", days, customer)
-        return profiles.texts_at(list(texts), below(drawn, len(texts)))
+        return texts_at(list(texts), below(drawn, len(texts)))
 
     values: dict[Topic, Callable[[], pa.Array]] = {
         "name": lambda: profiles.names(options, customer, days),
@@ -88,5 +92,5 @@ def _payload(options: Options, topic: Topic, customer: Ints, days: Ints) -> pa.A
         "account-closed": lambda: choice("on request", "unused"),
     }
     told: tuple[Topic, ...] = ATTRIBUTES if topic == "account-opened" else (topic,)
-    parts = [pc.binary_join_element_wise(f'"{each}": "', values[each](), '"', "") for each in told]
-    return pc.binary_join_element_wise("{", pc.binary_join_element_wise(*parts, ", "), "}", "")
+    fields = [joined(f'"{each}": "', values[each](), '"') for each in told]
+    return joined("{", joined(*fields, separator=", "), "}")

@@ -85,7 +85,7 @@ def _happened(options: Options, first: int, last: int) -> Messages:
         ("newsletter", people.number[opened], people.joined[opened]),
         ("account-closed", people.number[closed], people.left[closed]),
     ]
-    told += [(each, *changes_between(options, people, each, first, last)) for each in ATTRIBUTES]
+    told.extend((each, *changes_between(options, people, each, first, last)) for each in ATTRIBUTES)
     for day in range(first, last + 1):
         if not is_closed(options, day):
             active = people.active_on(day)

@@ -19,7 +19,7 @@ MICRO = 1_000_000
 class Options(BaseModel):
     """The options of the demo source. The switches name flaws that real deliveries have."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = 1
     # 1 is the size of a real small shop: some 1,500 order lines and 80 invoices a day.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from customer_pipeline.source.demo_shop.chance import Ints, below, pick, words
 from customer_pipeline.source.demo_shop.options import Options
 from customer_pipeline.source.demo_shop.people import ATTRIBUTES, changes_until, second_of_day
+from customer_pipeline.source.demo_shop.texts import clock_texts, digits, joined, texts_at
 from customer_pipeline.source.demo_shop.words import (
     COUNTRIES,
     COUNTRY_TABLE,
@@ -29,15 +29,10 @@ def customer_ids(numbers: Ints) -> pa.Array:
     return digits(numbers + 1, 7)
 
 
-def digits(numbers: Ints, width: int) -> pa.Array:
-    """Numbers as text of at least `width` digits, with leading zeros."""
-    return pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), width, "0")
-
-
 def names(options: Options, numbers: Ints, days: Ints | int) -> pa.Array:
     first = texts_at(FIRST_NAMES, _first_name(options, numbers))
     last = texts_at(SURNAMES, _surname(options, numbers, days))
-    return pc.binary_join_element_wise(first, last, " ")
+    return joined(first, last, separator=" ")
 
 
 def emails(options: Options, numbers: Ints, days: Ints | int) -> pa.Array:
@@ -48,7 +43,7 @@ def emails(options: Options, numbers: Ints, days: Ints | int) -> pa.Array:
     number = 100 + below(words(options.seed, "mail number", numbers), 900)
     provider = below(words(options.seed, "provider", numbers), len(MAIL_PROVIDERS)) + count
     domain = texts_at(MAIL_PROVIDERS, provider % len(MAIL_PROVIDERS))
-    return pc.binary_join_element_wise(first, ".", last, digits(number, 3), "@", domain, "")
+    return joined(first, ".", last, digits(number, 3), "@", domain)
 
 
 def countries(options: Options, numbers: Ints, days: Ints | int) -> pa.Array:
@@ -70,16 +65,6 @@ def updated_at(options: Options, numbers: Ints, days: Ints | int) -> pa.Array:
     changed = [changes_until(options, numbers, each, days)[1] for each in ATTRIBUTES]
     last = np.max(changed, axis=0, initial=0)
     return clock_texts(last, second_of_day(options, numbers, last))
-
-
-def clock_texts(days: Ints, seconds: Ints) -> pa.Array:
-    """`YYYY-MM-DDTHH:MM:SS` for each day and second of that day."""
-    instants = (days * 86_400 + seconds).astype("datetime64[s]")
-    return pc.strftime(pa.array(instants), format="%Y-%m-%dT%H:%M:%S")
-
-
-def texts_at(texts: list[str], positions: Ints) -> pa.Array:
-    return pa.array(texts).take(pa.array(positions))
 
 
 _FIRST_PARTS = [mail_part(name) for name in FIRST_NAMES]

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from customer_pipeline.source.demo_shop.chance import Flags, below, one_in, words
 from customer_pipeline.source.demo_shop.opening_days import date_of
 from customer_pipeline.source.demo_shop.options import Options
 from customer_pipeline.source.demo_shop.people import people_until
-from customer_pipeline.source.demo_shop.profiles import customer_ids, digits, texts_at
+from customer_pipeline.source.demo_shop.profiles import customer_ids
 from customer_pipeline.source.demo_shop.sale_lines import Lines, lines_of
 from customer_pipeline.source.demo_shop.sales import GUEST, Invoices, invoices_of
+from customer_pipeline.source.demo_shop.texts import digits, either, joined, plain, texts_at
 from customer_pipeline.source.demo_shop.words import (
     COUNTRIES,
     DESCRIPTION_SPELLINGS,
@@ -46,11 +46,9 @@ def order_tables(options: Options, day: int) -> Iterator[pa.Table]:
 
 
 def _written(options: Options, invoices: Invoices, lines: Lines) -> pa.Table:
-    quantity = pc.cast(pa.array(lines.quantity), pa.string())
-    ordered = _times(invoices).take(pa.array(lines.invoice))
-    price = pc.binary_join_element_wise(
-        digits(lines.pence // 100, 1), digits(lines.pence % 100, 2), "."
-    )
+    quantity = plain(lines.quantity)
+    ordered = texts_at(_times(invoices), lines.invoice)
+    price = joined(plain(lines.pence // 100), digits(lines.pence % 100, 2), separator=".")
     if options.unreadable_values:
         unreadable = _unreadable(options, invoices, lines)
         kind = below(words(options.seed, "what is unreadable", invoices.day, lines.number), 3)
@@ -59,13 +57,13 @@ def _written(options: Options, invoices: Invoices, lines: Lines) -> pa.Table:
         price = _spoilt(price, unreadable & (kind == 2), _BAD_PRICES, lines)
     return pa.table(
         {
-            "Order No": _order_ids(invoices).take(pa.array(lines.invoice)),
-            "Stock Code": STOCK_CODES.take(pa.array(lines.product)),
+            "Order No": texts_at(_order_ids(invoices), lines.invoice),
+            "Stock Code": texts_at(STOCK_CODES, lines.product),
             "Description": _descriptions(options, invoices.day, lines),
             "Qty": quantity,
             "Order Date": ordered,
             "Unit Price": price,
-            "Customer No": _customers(invoices).take(pa.array(lines.invoice)),
+            "Customer No": texts_at(_customers(invoices), lines.invoice),
             "Country": texts_at(COUNTRIES, invoices.country[lines.invoice]),
         }
     )
@@ -74,21 +72,20 @@ def _written(options: Options, invoices: Invoices, lines: Lines) -> pa.Table:
 def _order_ids(invoices: Invoices) -> pa.Array:
     """`250310-0042`, cancellations with a C in front."""
     prefix = f"{date_of(invoices.day):%y%m%d}-"
-    letter = pc.if_else(pa.array(invoices.cancelled), "C", "")
+    letter = either(invoices.cancelled, "C", "")
     number = digits(np.arange(1, invoices.minute.size + 1), 4)
-    return pc.binary_join_element_wise(letter, prefix, number, "")
+    return joined(letter, prefix, number)
 
 
 def _times(invoices: Invoices) -> pa.Array:
     """`10/03/2025 14:25`, wall-clock time."""
     hour, minute = np.divmod(invoices.minute, 60)
-    clock = pc.binary_join_element_wise(digits(hour, 2), digits(minute, 2), ":")
-    return pc.binary_join_element_wise(f"{date_of(invoices.day):%d/%m/%Y}", clock, " ")
+    clock = joined(digits(hour, 2), digits(minute, 2), separator=":")
+    return joined(f"{date_of(invoices.day):%d/%m/%Y} ", clock)
 
 
 def _customers(invoices: Invoices) -> pa.Array:
-    ids = customer_ids(invoices.customer)
-    return pc.if_else(pa.array(invoices.customer == GUEST), pa.scalar(None, pa.string()), ids)
+    return either(invoices.customer == GUEST, None, customer_ids(invoices.customer))
 
 
 def _descriptions(options: Options, day: int, lines: Lines) -> pa.Array:
@@ -98,11 +95,11 @@ def _descriptions(options: Options, day: int, lines: Lines) -> pa.Array:
         drawn = words(options.seed, "spelling", day, lines.number)
         hasty = 1 + drawn.astype(np.int64) % (DESCRIPTION_SPELLINGS - 1)
         spelling = np.where(one_in(drawn, _UNTRIMMED), hasty, 0)
-    texts = DESCRIPTIONS.take(pa.array(spelling * len(STOCK_CODES) + lines.product))
+    texts = texts_at(DESCRIPTIONS, spelling * len(STOCK_CODES) + lines.product)
     if not options.missing_descriptions:
         return texts
     missing = one_in(words(options.seed, "no description", day, lines.number), _NO_DESCRIPTION)
-    return pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), texts)
+    return either(missing, None, texts)
 
 
 def _unreadable(options: Options, invoices: Invoices, lines: Lines) -> Flags:
@@ -113,4 +110,4 @@ def _unreadable(options: Options, invoices: Invoices, lines: Lines) -> Flags:
 
 
 def _spoilt(texts: pa.Array, which: Flags, bad: list[str], lines: Lines) -> pa.Array:
-    return pc.if_else(pa.array(which), texts_at(bad, lines.number % len(bad)), texts)
+    return either(which, texts_at(bad, lines.number % len(bad)), texts)

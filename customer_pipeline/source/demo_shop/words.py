@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 
-import pyarrow as pa
-
 from customer_pipeline.source.demo_shop.chance import weighted
 
 FIRST_NAMES = [
@@ -94,15 +92,15 @@ def _product(number: int) -> tuple[str, str]:
 
 _CATALOGUE = [_product(number) for number in range(PRODUCTS)]
 _CATALOGUE += [("CARR", "Carriage"), ("HAND", "Hand-keyed item")]
-STOCK_CODES = pa.array([code for code, _ in _CATALOGUE])
+STOCK_CODES = [code for code, _ in _CATALOGUE]
 _TEXTS = [text for _, text in _CATALOGUE]
 # A description as it should be, and three ways in which it is keyed in a hurry.
-DESCRIPTIONS = pa.array(
-    _TEXTS
-    + [f"{text} " for text in _TEXTS]
-    + [f" {text}" for text in _TEXTS]
-    + [f"{text.replace(' ', '  ', 1)}  " for text in _TEXTS]
-)
+DESCRIPTIONS = [
+    *_TEXTS,
+    *(f"{text} " for text in _TEXTS),
+    *(f" {text}" for text in _TEXTS),
+    *(f"{text.replace(' ', '  ', 1)}  " for text in _TEXTS),
+]
 DESCRIPTION_SPELLINGS = 4
 
 

@@ -150,7 +150,8 @@ def _bytes_problem(raw: bytes) -> str | None:
 
 def _fields_problem(fields: list[str], names: list[str]) -> str | None:
     if len(fields) != len(names):
-        return f"{len(fields)} fields instead of {len(names)}"
+        count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+        return f"{count} instead of {len(names)}"
     # Exports that were joined repeat the header, perhaps with a byte order mark before it.
     if fields[1:] == names[1:] and fields[0].removeprefix("\ufeff") == names[0]:
         return "the header line again"

@@ -20,8 +20,8 @@ renamed as (
 final as (
     select
         *,
-        starts_with(order_id, 'C') as is_cancelled,
-        quantity * unit_price as line_amount
+        cast(quantity * unit_price as decimal(38, 4)) as line_amount,
+        starts_with(order_id, 'C') as is_cancelled
     from renamed
 )
 

@@ -1,0 +1,150 @@
+"""What the models compute, with real dbt."""
+
+from __future__ import annotations
+
+import csv
+import random
+import tarfile
+from datetime import date
+from decimal import Decimal
+
+import duckdb
+import pytest
+from dbt_call import MARTS, OF_THE_PROJECT, PROJECT, rows_of, tables, write_candidate
+from shop_days import DAYS, expected_marts
+
+# One worker, since the project is parsed once per worker.
+pytestmark = pytest.mark.xdist_group("dbt_project")
+
+# The real shop's lines, as the pipeline loads them.
+REAL_ORDERS = r"""
+insert into raw.orders
+select
+    cast(InvoiceDate[:10] as date),
+    row_number() over (partition by filename) + 1,
+    InvoiceNo,
+    StockCode,
+    Description,
+    cast(Quantity as bigint),
+    timezone('Europe/London', cast(InvoiceDate as timestamp)),
+    cast(UnitPrice as decimal(18, 4)),
+    regexp_replace(CustomerID, '\.0$', ''),
+    Country
+from read_csv(?, all_varchar = true, header = true, filename = true)
+"""
+REAL_CUSTOMERS = """
+insert into raw.customers by name
+select _date, _line, customer_id, country, ordered_at as updated_at
+from raw.orders
+where customer_id is not null
+"""
+
+
+def test_models_compute_what_a_slow_reading_of_the_rows_gives(built, shop):
+    assert tables(built) == expected_marts(*shop)
+
+
+def test_marts_have_exactly_their_columns_and_types(built):
+    found = {name: rows_of(built, f"describe main.{name}") for name in MARTS}
+    assert {
+        name: [(column, kind) for column, kind, *_ in rows] for name, rows in found.items()
+    } == {name: list(columns.items()) for name, columns in MARTS.items()}
+
+
+def test_days_built_one_by_one_from_shuffled_rows_are_the_days_built_together(
+    dbt, built, shop, tmp_path
+):
+    customers, orders = (random.Random(1).sample(rows, len(rows)) for rows in shop)
+    one_by_one: dict[str, list[tuple]] = {name: [] for name in MARTS}
+    for day in reversed(DAYS):
+        candidate = write_candidate(
+            tmp_path / str(day),
+            [row for row in customers if row._date == day],
+            [row for row in orders if row._date == day],
+        )
+        dbt.run(candidate)
+        for name, rows in tables(candidate).items():
+            one_by_one[name] += rows
+    assert {name: sorted(rows, key=repr) for name, rows in one_by_one.items()} == tables(built)
+
+
+def test_building_again_in_the_same_file_gives_the_same_rows(dbt, built, candidate):
+    rows_of(candidate, "delete from main.fct_orders")
+    dbt.run(candidate)
+    assert tables(candidate) == tables(built)
+
+
+def test_a_window_without_rows_builds_empty_tables_that_pass_all_tests(dbt, tmp_path):
+    candidate = write_candidate(tmp_path, [], [])
+    dbt.run(candidate)
+    assert tables(candidate) == {name: [] for name in MARTS}
+    assert dbt.failing_rows(candidate, *OF_THE_PROJECT) == {}
+
+
+def test_all_eight_numbers_of_the_real_shop_are_right_on_all_days(dbt, test_data, tmp_path):
+    folder = test_data / "online_retail"
+    with tarfile.open(folder / "dev_2010-12_to_2011-06.tar.gz") as archive:
+        archive.extractall(tmp_path / "days", filter="data")
+    candidate = write_candidate(tmp_path, [], [])
+    rows_of(candidate, REAL_ORDERS, [str(tmp_path / "days" / "by-day" / "*.csv")])
+    rows_of(candidate, REAL_CUSTOMERS)
+    dbt.run(candidate)
+
+    with (folder / "expected_by_day_dev.csv").open(newline="") as file:
+        truth = [
+            (
+                date.fromisoformat(row["date"]),
+                int(row["lines"]),
+                int(row["invoices"]),
+                int(row["cancelled_invoices"]),
+                int(row["distinct_customers"]),
+                int(row["lines_no_customer"]),
+                Decimal(row["gross_sales"]),
+                Decimal(row["cancel_value"]),
+                Decimal(row["net_all_lines"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+    assert len(truth) == 167
+    assert rows_of(candidate, "from main.daily_summary order by _date") == truth
+    assert dbt.failing_rows(candidate, *OF_THE_PROJECT) == {}
+    assert dbt.broken_rules(candidate, [row[0] for row in truth]) == set()
+
+
+def test_unit_tests_pass_without_any_data(dbt, tmp_path):
+    results = dbt.invoke(tmp_path / "candidate.duckdb", "test", "--select", "test_type:unit")
+    unit_tests = dbt.manifest.unit_tests.values()
+    assert {result.node.name: result.status for result in results} == {
+        test.name: "pass" for test in unit_tests
+    }
+    assert {test.model for test in unit_tests} > set(MARTS)
+
+
+def test_every_model_source_and_column_is_documented(dbt, built):
+    documented = [*dbt.models_of_the_project(), *dbt.manifest.sources.values()]
+    without = [node.unique_id for node in documented if not node.description]
+    without += [
+        f"{node.unique_id}.{column.name}"
+        for node in documented
+        for column in node.columns.values()
+        if not column.description
+    ]
+    assert without == []
+    # And none is left out.
+    columns = {node.name: list(node.columns) for node in documented}
+    assert {name: columns[name] for name in MARTS} == {
+        name: list(types) for name, types in MARTS.items()
+    }
+    for name in ("customers", "orders"):
+        assert columns[name] == [row[0] for row in rows_of(built, f"describe raw.{name}")]
+
+
+def test_dbt_lets_go_of_the_candidate_and_writes_nothing_into_the_project(dbt, built):
+    # DuckDB refuses this while the same process holds the file for writing.
+    duckdb.connect(str(built), read_only=True).close()
+    written = {path.relative_to(dbt.project) for path in dbt.project.rglob("*")}
+    written -= {path.relative_to(PROJECT) for path in PROJECT.rglob("*")}
+    assert {path.parts[:-1] for path in written if path.suffix} == {
+        ("models", "daily_customers", "probe"),
+        ("models", "plain"),
+    }

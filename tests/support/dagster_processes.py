@@ -1,0 +1,226 @@
+"""Dagster as users run it: its commands in processes of their own, its daemon, its web server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+PROJECT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+
+class Home:
+    """A Dagster home of its own, and the environment in which its commands run."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "DAGSTER_HOME": str(folder),
+            **environment,
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / "dagster.yaml", folder)
+        self.run("dagster", "instance", "migrate")
+        self.run("dagster", "instance", "concurrency", "set", "warehouse", "1")
+
+    def start(self, *command: str, cwd: Path = PROJECT, log: Path | None = None) -> subprocess.Popen[str]:
+        """Start a command in a process group of its own."""
+        output = subprocess.PIPE if log is None else log.open("w")
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=self.environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(
+        self, *command: str, cwd: Path = PROJECT, check: bool = True, timeout: float = 240
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; its output is in `stdout`."""
+        process = self.start(*command, cwd=cwd)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            kill(process)
+            raise
+        done = subprocess.CompletedProcess(command, process.returncode, output)
+        assert not check or done.returncode == 0, f"{' '.join(command)}\n{output[-4000:]}"
+        return done
+
+    def materialize(
+        self, *arguments: str, select: str = "*", check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """`dagster asset materialize`, as the README says it."""
+        return self.run(
+            *("dagster", "asset", "materialize", "--select", select),
+            *("-m", "customer_pipeline.definitions"),
+            *arguments,
+            check=check,
+        )
+
+    @contextmanager
+    def services(self) -> Iterator[Api]:
+        """The web server and the daemon, until the block ends."""
+        port = _free_port()
+        web = self.start(
+            *("dagster-webserver", "-h", "127.0.0.1", "-p", str(port), "-w", "workspace.yaml"),
+            log=self.folder / "webserver.log",
+        )
+        daemon = self.start(
+            *("dagster-daemon", "run", "-w", "workspace.yaml"), log=self.folder / "daemon.log"
+        )
+        try:
+            api = Api(f"http://127.0.0.1:{port}/graphql")
+            api.wait_until_loaded(web)
+            yield api
+        finally:
+            for process in (daemon, web):
+                kill(process, signal.SIGTERM)
+
+
+class Api:
+    """The web server's GraphQL, with the very queries that the UI sends."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        answer = httpx.post(self.url, json={"query": query, "variables": variables}, timeout=60)
+        body = answer.json()
+        assert "errors" not in body, body
+        return body["data"]
+
+    def wait_until_loaded(self, web: subprocess.Popen[str]) -> None:
+        def loaded() -> bool:
+            assert web.poll() is None, "the web server ended"
+            try:
+                entries = self.ask(
+                    "{workspaceOrError{...on Workspace{locationEntries{name loadStatus"
+                    " locationOrLoadError{__typename}}}}}"
+                )["workspaceOrError"]["locationEntries"]
+            except httpx.TransportError:
+                return False
+            return [
+                (entry["name"], entry["loadStatus"], entry["locationOrLoadError"]["__typename"])
+                for entry in entries
+            ] == [("customer_pipeline", "LOADED", "RepositoryLocation")]
+
+        wait_for(loaded, seconds=120, what="the code location")
+
+    def launch_backfill(self, assets: Sequence[Sequence[str]], keys: Sequence[str]) -> str:
+        """What the UI's "Launch backfill" sends; returns the backfill's id."""
+        answer = self.ask(
+            """
+            mutation LaunchPartitionBackfill($backfillParams: LaunchBackfillParams!) {
+              launchPartitionBackfill(backfillParams: $backfillParams) {
+                __typename
+                ... on LaunchBackfillSuccess { backfillId }
+                ... on PythonError { message }
+                ... on InvalidSubsetError { message }
+              }
+            }
+            """,
+            backfillParams={
+                "assetSelection": [{"path": list(path)} for path in assets],
+                "partitionNames": list(keys),
+                "fromFailure": False,
+                "tags": [],
+            },
+        )["launchPartitionBackfill"]
+        assert answer["__typename"] == "LaunchBackfillSuccess", answer
+        return answer["backfillId"]
+
+    def wait_for_backfill(self, backfill_id: str, *, seconds: float = 240) -> str:
+        """Wait until a backfill has ended; returns its status."""
+
+        def status() -> str | None:
+            found = self.backfill(backfill_id)["status"]
+            return found if found not in ("REQUESTED", "CANCELING", "COMPLETING", "FAILING") else None
+
+        return wait_for(status, seconds=seconds, what=f"backfill {backfill_id}")
+
+    def backfill(self, backfill_id: str) -> dict[str, Any]:
+        return self.ask(
+            "query($id: String!){partitionBackfillOrError(backfillId: $id){...on PartitionBackfill"
+            "{status error{message} runs(limit: 500){id status tags{key value}}}}}",
+            id=backfill_id,
+        )["partitionBackfillOrError"]
+
+    def asset_keys(self) -> list[list[str]]:
+        nodes = self.ask("{assetNodes{assetKey{path}}}")["assetNodes"]
+        return sorted(node["assetKey"]["path"] for node in nodes)
+
+    def partition_statuses(self, path: Sequence[str]) -> dict[str, list[str]]:
+        """The days of an asset, as the UI colours them: `materialized`, `failed`."""
+        found = self.ask(
+            """
+            query($key: AssetKeyInput!) {
+              assetNodeOrError(assetKey: $key) {
+                ... on AssetNode {
+                  assetPartitionStatuses {
+                    ... on TimePartitionStatuses {
+                      ranges { status startKey endKey }
+                    }
+                  }
+                }
+              }
+            }
+            """,
+            key={"path": list(path)},
+        )["assetNodeOrError"]["assetPartitionStatuses"]["ranges"]
+        ranges: dict[str, list[str]] = {}
+        for one in found:
+            keys = _days(one["startKey"], one["endKey"])
+            ranges.setdefault(one["status"].lower(), []).extend(keys)
+        return ranges
+
+
+def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
+    """Ask again and again until `condition` gives something true, and return that."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := condition():
+            return found
+        time.sleep(0.5)
+    raise AssertionError(f"waited {seconds:g} s for {what}")
+
+
+def kill(process: subprocess.Popen[str], how: signal.Signals = signal.SIGKILL) -> None:
+    """End a command and everything it has started."""
+    try:
+        os.killpg(process.pid, how)
+        process.wait(timeout=20)
+    except ProcessLookupError:
+        pass
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _days(first: str, last: str) -> list[str]:
+    from datetime import date, timedelta
+
+    start, end = date.fromisoformat(first), date.fromisoformat(last)
+    return [(start + timedelta(days=n)).isoformat() for n in range((end - start).days + 1)]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

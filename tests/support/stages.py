@@ -1,0 +1,56 @@
+"""The stages in their order, as the Dagster steps call them, without Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.stages.extract import extract
+from customer_pipeline.stages.load import load
+from customer_pipeline.stages.publish import Publication, publish
+from customer_pipeline.stages.transform import transform
+from customer_pipeline.stages.validate import validate
+from customer_pipeline.warehouse.ledger import Run
+
+
+def run_stages(pipeline: Pipeline, keys: Sequence[str]) -> Publication | None:
+    """Run `keys` through all stages; None when no partition survived the transform."""
+    run = Run(str(uuid4()), pipeline.name, datetime.now(UTC), pipeline.code_version)
+    extract_and_load(pipeline, keys, run_id=run.run_id)
+    candidate = pipeline.candidate(run.run_id)
+    built = transform(
+        candidate,
+        keys,
+        pipeline=pipeline.name,
+        feeds=pipeline.feeds,
+        landing=pipeline.landing,
+        warehouse=pipeline.warehouse,
+        project=pipeline.project,
+    )
+    if not built.partition_keys:
+        return None
+    validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)
+    return publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+
+
+def extract_and_load(pipeline: Pipeline, keys: Sequence[str], *, run_id: str = "test") -> None:
+    """Land and load `keys` of every feed."""
+    for name, feed in pipeline.feeds.items():
+        extract(
+            name,
+            feed,
+            pipeline.partitions.windows(keys),
+            zone=pipeline.source.timezone,
+            landing=pipeline.landing,
+            give_up=True,
+        )
+        load(
+            name,
+            feed,
+            keys,
+            landing=pipeline.landing,
+            warehouse=pipeline.warehouse,
+            run_id=run_id,
+        )
