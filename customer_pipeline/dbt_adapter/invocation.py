@@ -11,10 +11,12 @@ import gc
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import duckdb
 
 from customer_pipeline.errors import StageError
 
@@ -74,7 +76,8 @@ def build(project: DbtProject, candidate: Path, *, pipeline: str) -> dict[str, T
     """
     runner = _runner(project)
     places = [*_places(project.folder, candidate.parent), f"--select=path:models/{pipeline}"]
-    with _environment(candidate):
+    # A connection of our own keeps the file open between dbt's many short ones.
+    with _environment(candidate), closing(duckdb.connect(str(candidate))):
         built = runner.invoke([*_QUIET, "--no-write-json", "run", *places])
         _raise_for_errors("model", built)
         tested = runner.invoke(

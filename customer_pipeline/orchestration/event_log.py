@@ -3,7 +3,7 @@
 A range run writes thousands of small events. Dagster's own class opens two connections and syncs
 the disk for each; this one keeps a connection per database, lets SQLite sync at checkpoints (safe
 under the write-ahead log: a power cut may lose the last events, never corrupt the file), and writes
-in one transaction what Dagster hands over as a batch, and partitioned check results in a row.
+in a few statements what Dagster hands over as a batch, and partitioned check results in a row.
 
 Named in `dagster.yaml`. The files are Dagster's own in every respect: without this class, or with
 Postgres in its place, everything works as before, only slower. It is the one module that subclasses
@@ -12,38 +12,66 @@ something from inside Dagster, which has no public base class for storages.
 
 from __future__ import annotations
 
+import logging
 import os
+import tempfile
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import dagster as dg
+import sqlalchemy as sa
 from dagster import DagsterEventType, EventLogEntry
+from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
 from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    SqlEventLogStorageTable,
+)
 from dagster._serdes import ConfigurableClassData
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy import event as sqlalchemy_event
 
 _BUSY_SECONDS = 60
 _BATCH = 1000
 # A long-lived process (the daemon, the web server) meets a new database with every run.
 _ENGINES = 8
+_TEMPORARY = "CUSTOMER_PIPELINE_TEMPORARY_EVENT_LOG"
+_CHECKS = AssetCheckExecutionsTable.c
+
+_INSERT_EVENTS = SqlEventLogStorageTable.insert()
+_INSERT_EVENTS_FOR_IDS = _INSERT_EVENTS.returning(
+    SqlEventLogStorageTable.c.id, sort_by_parameter_order=True
+)
+_UPDATE_CHECK = (
+    AssetCheckExecutionsTable.update()
+    .where(
+        _CHECKS.asset_key == sa.bindparam("of_asset"),
+        _CHECKS.check_name == sa.bindparam("of_check"),
+        _CHECKS.run_id == sa.bindparam("of_run"),
+        _CHECKS.partition == sa.bindparam("of_partition"),
+    )
+    .values(
+        execution_status=sa.bindparam("status"),
+        evaluation_event=sa.bindparam("event"),
+        evaluation_event_timestamp=sa.bindparam("at"),
+        evaluation_event_storage_id=sa.bindparam("event_id"),
+        materialization_event_storage_id=sa.bindparam("materialization_id"),
+    )
+)
 
 
 class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     """`SqliteEventLogStorage` with kept connections and batched writes."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
-        self._engines: OrderedDict[str, Engine] = OrderedDict()
-        self._transaction: dict[str, Connection] | None = None
+        self._engines: OrderedDict[str, sa.Engine] = OrderedDict()
         self._held_back: list[EventLogEntry] = []
         self._tables_seen: set[str] = set()
         self._has_key_columns: bool | None = None
         super().__init__(base_dir, inst_data)
-        # Reentrant, because a batch holds it around the connections of its single events.
+        # Reentrant, because what is held back is written when the next connection is asked for.
         self._db_lock = threading.RLock()
         # Dagster hands over batches only when told of a size, and has no other way to be told.
         os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", str(_BATCH))
@@ -57,13 +85,12 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Self:
         """`base_dir` is by default where Dagster itself would keep the event log."""
-        default = str(Path(os.environ["DAGSTER_HOME"]) / "history" / "runs")
-        return cls(config_value.get("base_dir", default), inst_data)
+        return cls(config_value.get("base_dir") or _default_folder(), inst_data)
 
     def store_event(self, event: EventLogEntry) -> None:
         """Store an event; partitioned check results wait for the next event of another kind."""
         with self._db_lock:
-            if self._transaction is None and _is_partitioned_check_result(event):
+            if _is_partitioned_check_result(event):
                 self._held_back.append(event)
                 if len(self._held_back) >= _BATCH:
                     self._write_held_back()
@@ -71,10 +98,21 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
                 super().store_event(event)
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
-        """Store events in one transaction per database: all of them, or none."""
-        with self._db_lock, self._one_transaction():
-            for event in events:
-                self.store_event(event)
+        """Store events with a few statements; per database all of them are stored, or none."""
+        by_run: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        indexed: list[tuple[EventLogEntry, dict[str, Any]]] = []
+        for event in events:
+            row = self._event_to_row(event)
+            by_run[event.run_id].append(row)
+            if event.dagster_event_type in ASSET_EVENTS | ASSET_CHECK_EVENTS:
+                indexed.append((event, row))
+        with self._db_lock:
+            for run_id, rows in by_run.items():
+                with self.run_connection(run_id) as connection:
+                    connection.execute(_INSERT_EVENTS, rows)
+            if indexed:
+                with self.index_connection() as connection:
+                    self._index(connection, indexed)
 
     def dispose(self) -> None:
         with self._db_lock:
@@ -93,43 +131,75 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             self._tables_seen.add(table_name)
         return table_name in self._tables_seen
 
+    def _index(
+        self, connection: sa.Connection, events: Sequence[tuple[EventLogEntry, dict[str, Any]]]
+    ) -> None:
+        """Mirror events in the database that spans all runs, as `store_event` does singly."""
+        ids = connection.execute(_INSERT_EVENTS_FOR_IDS, [row for _, row in events]).scalars().all()
+        of_assets, newest, results = [], {}, []
+        for (event, row), event_id in zip(events, ids, strict=True):
+            if event.dagster_event_type in ASSET_EVENTS:
+                of_assets.append((event, event_id))
+                newest[event.get_dagster_event().asset_key] = (event, event_id)
+            elif _is_partitioned_check_result(event):
+                results.append((event, row, event_id))
+            else:
+                self._index_check(connection, event, event_id)
+        if of_assets:
+            self._store_asset_event_tags(connection, *zip(*of_assets, strict=True))
+        for event, event_id in newest.values():
+            self._store_asset_event(connection, event, event_id)
+        if results:
+            self._index_results(connection, results)
+
+    def _index_results(
+        self,
+        connection: sa.Connection,
+        results: Sequence[tuple[EventLogEntry, dict[str, Any], int]],
+    ) -> None:
+        rows = [_check_row(event, row, event_id) for event, row, event_id in results]
+        updated = connection.execute(_UPDATE_CHECK, rows).rowcount
+        if updated != len(rows):
+            # Results that were not planned have no row yet; Dagster's own way makes one.
+            for event, _, event_id in results:
+                self._index_check(connection, event, event_id)
+
+    def _index_check(self, connection: sa.Connection, event: EventLogEntry, event_id: int) -> None:
+        with self._joined(connection):
+            self.store_asset_check_event(event, event_id)
+
     @contextmanager
-    def _connect(self, shard: str) -> Iterator[Connection]:
+    def _connect(self, shard: str) -> Iterator[sa.Connection]:
         with self._db_lock:
-            if self._transaction is not None:
-                yield self._transaction[shard] if shard in self._transaction else self._join(shard)
+            if self._open is not None:
+                yield self._open
                 return
             self._write_held_back()
             with self._engine(shard).connect() as connection, connection.begin():
                 yield connection
 
-    @contextmanager
-    def _one_transaction(self) -> Iterator[None]:
-        with ExitStack() as self._joined:
-            self._transaction = {}
-            try:
-                yield
-            finally:
-                self._transaction = None
+    # The index connection that calls to Dagster's own methods use while a batch is indexed.
+    _open: sa.Connection | None = None
 
-    def _join(self, shard: str) -> Connection:
-        assert self._transaction is not None
-        connection = self._joined.enter_context(self._engine(shard).connect())
-        self._joined.enter_context(connection.begin())
-        self._transaction[shard] = connection
-        return connection
+    @contextmanager
+    def _joined(self, connection: sa.Connection) -> Iterator[None]:
+        self._open = connection
+        try:
+            yield
+        finally:
+            self._open = None
 
     def _write_held_back(self) -> None:
         held_back, self._held_back = self._held_back, []
         if held_back:
             self.store_event_batch(held_back)
 
-    def _engine(self, shard: str) -> Engine:
+    def _engine(self, shard: str) -> sa.Engine:
         if shard not in self._engines:
-            engine = create_engine(
+            engine = sa.create_engine(
                 self.conn_string_for_shard(shard), connect_args={"timeout": _BUSY_SECONDS}
             )
-            sqlalchemy_event.listen(engine, "connect", _sync_at_checkpoints)
+            sa.event.listen(engine, "connect", _sync_at_checkpoints)
             if shard not in self._initialized_dbs:
                 self._initdb(engine)
                 self._initialized_dbs.add(shard)
@@ -143,11 +213,27 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         while self._engines:
             self._engines.popitem()[1].dispose()
 
-    def _has_asset_key_index_cols_on_connection(self, conn: Connection) -> bool:
+    def _has_asset_key_index_cols_on_connection(self, conn: sa.Connection) -> bool:
         # The schema does not change under a running process, but Dagster asks at every event.
         if self._has_key_columns is None:
             self._has_key_columns = super()._has_asset_key_index_cols_on_connection(conn)
         return self._has_key_columns
+
+
+def _check_row(event: EventLogEntry, row: Mapping[str, Any], event_id: int) -> dict[str, Any]:
+    evaluation = event.get_dagster_event().asset_check_evaluation_data
+    target = evaluation.target_materialization_data
+    return {
+        "of_asset": evaluation.asset_key.to_string(),
+        "of_check": evaluation.check_name,
+        "of_run": event.run_id,
+        "of_partition": evaluation.partition,
+        "status": "SUCCEEDED" if evaluation.passed else "FAILED",
+        "event": row["event"],
+        "at": row["timestamp"],
+        "event_id": event_id,
+        "materialization_id": target.storage_id if target else None,
+    }
 
 
 def _is_partitioned_check_result(event: EventLogEntry) -> bool:
@@ -157,6 +243,18 @@ def _is_partitioned_check_result(event: EventLogEntry) -> bool:
         and of.event_type is DagsterEventType.ASSET_CHECK_EVALUATION
         and of.asset_check_evaluation_data.partition is not None
     )
+
+
+def _default_folder() -> str:
+    if home := os.environ.get("DAGSTER_HOME"):
+        return str(Path(home) / "history" / "runs")
+    # A temporary instance. The processes that the first one starts inherit its folder.
+    if _TEMPORARY not in os.environ:
+        logging.getLogger("customer_pipeline").warning(
+            "DAGSTER_HOME is not set: Dagster's own history of this run is not kept; the ledger is"
+        )
+        os.environ[_TEMPORARY] = tempfile.mkdtemp(prefix="dagster-event-log-")
+    return os.environ[_TEMPORARY]
 
 
 def _sync_at_checkpoints(connection: Any, _record: Any) -> None:

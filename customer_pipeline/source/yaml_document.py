@@ -44,10 +44,7 @@ class Document:
         """Notes a mistake at `place`; a key that is absent is placed where its parent begins."""
         known = (place[:n] for n in range(len(place), -1, -1) if place[:n] in self.lines)
         line = self.lines[next(known)]
-        mistake = Mistake(line, shown(place), what, todo)
-        # A value that several places share (an alias) is wrong only once.
-        if mistake not in self.mistakes:
-            self.mistakes.append(mistake)
+        self.mistakes.append(Mistake(line, shown(place), what, todo))
 
 
 def shown(place: Place) -> str:

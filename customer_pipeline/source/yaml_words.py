@@ -42,7 +42,7 @@ def place_of(error: ErrorDetails, data: Any) -> Place:
         if isinstance(data, dict | list) and _has(data, part):
             data = data[part]  # type: ignore[index]
             place.append(part)
-        elif error["type"] == "missing" and part == error["loc"][-1]:
+        elif error["type"] == "missing":
             place.append(part)
     return tuple(place)
 

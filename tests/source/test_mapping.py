@@ -411,7 +411,9 @@ def test_a_timestamp_of_another_form_is_refused(form: str, text: str) -> None:
     assert reason == f"x: '{text}' is not a timestamp of the form {form}"
 
 
-@pytest.mark.parametrize("text", ["1772323200000", "1e9", "1772323200.1234567", "x", "9" * 40])
+@pytest.mark.parametrize(
+    "text", ["1772323200000", "9" * 12, "-" + "9" * 12, "1e9", "1772323200.1234567", "x"]
+)
 def test_milliseconds_are_not_taken_for_seconds(text: str) -> None:
     reason = one({"type": "timestamp", "format": "epoch_seconds"}, text)
     assert reason == f"x: '{text}' is not a number of seconds since 1970 within the years 1 to 9999"
@@ -470,6 +472,13 @@ def test_wall_clock_times_become_the_instants_that_python_knows(
         ({"type": "decimal(18,5)"}, 1e-05, pa.float64(), Decimal("0.00001")),
         ({"type": "decimal(38,20)"}, 0.1, pa.float64(), Decimal("0.1")),
         ({"type": "decimal(18,4)"}, Decimal("1.50"), pa.decimal128(38, 10), Decimal("1.5")),
+        # Separators are declared for texts.
+        (
+            {"type": "decimal(18,2)", "thousands": ".", "decimal_point": ","},
+            Decimal("1.50"),
+            pa.decimal128(38, 2),
+            Decimal("1.5"),
+        ),
         ({"type": "boolean"}, True, pa.bool_(), True),
         ({"type": "boolean"}, 0, pa.int64(), False),
         ({"type": "text"}, 17850, pa.int64(), "17850"),
@@ -755,11 +764,11 @@ def test_where_leaves_out_the_rows_of_other_feeds() -> None:
 
 
 def test_a_row_on_which_where_fails_is_kept_with_a_reason() -> None:
-    feed = feed_of({"a": {}}, where='cast("n" as integer) > 0', ignored_columns=["n"])
-    rows = mapped(feed, {"a": ["1", "2", "3"], "n": ["5", "?", "0"]})
-    assert [(row["a"], row["_reason"]) for row in rows] == [
-        ("1", None),
-        ("2", "where: the condition fails on this row"),
+    feed = feed_of({"a": {}}, where='cast("n" as integer) > 0', ignored_columns=["n"], key=["a"])
+    rows = mapped(feed, {"a": ["1", None, "3"], "n": ["5", "?", "0"]})
+    assert [(row["_line"], row["_reason"]) for row in rows] == [
+        (2, None),
+        (3, "where: the condition fails on this row; a: is empty, but it is required"),
     ]
 
 

@@ -15,6 +15,7 @@ from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import PACKAGE
 from customer_pipeline.source.feed import EmptyDays, Source
 from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.reading import delivery_path
 from customer_pipeline.source.yaml_file import load_source
 
 Load = Callable[..., Source]
@@ -159,6 +160,16 @@ def test_a_path_takes_variables_out_of_the_environment(load: Load, tmp_path: Pat
 def test_only_the_date_is_ever_put_into_a_path(load: Load) -> None:
     path = load(feed(path="${BASE}/{date}.csv"), {"BASE": "/{date}/{x}/$HOME"}).feeds["orders"].path
     assert path == "/{{date}}/{{x}}/$HOME/{date}.csv"
+
+
+def test_braces_in_the_folders_name_are_no_placeholders(tmp_path: Path) -> None:
+    (tmp_path / "{date}").mkdir()
+    path = tmp_path / "{date}" / "shop.yaml"
+    path.write_text(feed(path="in/{date}.csv"))
+    loaded = load_source(path).feeds["orders"]
+    assert loaded.path == f"{tmp_path}/{{{{date}}}}/in/{{date}}.csv"
+    day = DailyPartitions(date(2026, 1, 1), None, ZoneInfo("UTC")).window("2026-03-01")
+    assert delivery_path(loaded, day) == tmp_path / "{date}" / "in" / "2026-03-01.csv"
 
 
 def test_the_environment_is_that_of_the_process_by_default(
@@ -355,6 +366,7 @@ def test_a_mistake_in_a_feed_is_told_with_its_line_and_key(
         ("{expression: '*'}", "expression", "it must name its columns"),
         ("{expression: value /* open}", "expression", "unterminated /* comment"),
         ("{expression: random()}", "expression", "random does not give the same result each time"),
+        ("{expression: value || user}", "expression", "user does not give the same result"),
         ("{expression: upper(current_date)}", "expression", "current_date does not give the same"),
         ("{expression: 'value -> 1', type: date}", "expression", "JSON cannot be loaded as date"),
         ("{expression: '[value]'}", "expression", "VARCHAR[] cannot be loaded as text"),
@@ -532,6 +544,7 @@ def test_a_condition_over_a_typed_delivery_may_suit_any_of_its_types(
     text = feed("where: id / 2 > 1").replace("csv", "parquet", 1)
     assert load(text)
     assert '"nr" not found' in refuse(text.replace("id / 2", "nr / 2")).what
+    assert "syntax error" in refuse(text.replace("id / 2 > 1", "id / 2 > 1 as x")).what
 
 
 # What is said of several mistakes

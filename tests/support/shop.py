@@ -65,6 +65,7 @@ class Shop:
     """
 
     def __init__(self, root: Path, *, source: str = SOURCE, dbt_cache: Path | None = None) -> None:
+        root.mkdir(parents=True, exist_ok=True)
         self.root = root
         self.source_path = root / "source.yaml"
         self.source_path.write_text(source)
