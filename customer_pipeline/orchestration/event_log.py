@@ -24,6 +24,7 @@ from typing import Any, Self
 
 import dagster as dg
 import sqlalchemy as sa
+import sqlalchemy.event as sa_event
 from dagster import DagsterEventType, EventLogEntry
 from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
 from dagster._core.storage.event_log import SqliteEventLogStorage
@@ -199,7 +200,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             engine = sa.create_engine(
                 self.conn_string_for_shard(shard), connect_args={"timeout": _BUSY_SECONDS}
             )
-            sa.event.listen(engine, "connect", _sync_at_checkpoints)
+            sa_event.listen(engine, "connect", _sync_at_checkpoints)
             if shard not in self._initialized_dbs:
                 self._initdb(engine)
                 self._initialized_dbs.add(shard)

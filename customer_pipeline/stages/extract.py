@@ -54,10 +54,14 @@ def extract(
         TransientError: a source could not be reached, and `give_up` is false.
         ConfigError: the feed's declaration cannot work.
     """
-    extraction = _Extraction(feed_name, feed, zone, landing, declaration_version(feed))
-    attempt = partial(extraction.land, give_up=give_up)
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        found = list(pool.map(attempt, windows))
+    with (
+        duckdb.connect(config={"python_enable_replacements": False}) as database,
+        ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
+    ):
+        extraction = _Extraction(
+            feed_name, feed, zone, landing, declaration_version(feed), database
+        )
+        found = list(pool.map(partial(extraction.land, give_up=give_up), windows))
     unreachable = [outcome for outcome in found if isinstance(outcome, TransientError)]
     if unreachable:
         raise unreachable[0]
@@ -84,6 +88,7 @@ class _Extraction:
     zone: str
     landing: Landing
     declaration: str
+    database: duckdb.DuckDBPyConnection
 
     def land(self, window: Window, *, give_up: bool) -> Manifest | TransientError:
         """Read and land one partition. An unreachable source is returned, so that others go on."""
@@ -100,9 +105,8 @@ class _Extraction:
             return self._landed(window, delivery, rows)
 
     def _mapped(self, delivery: Delivery, window: Window) -> _Rows:
-        # A database of its own per partition: threads must not share a connection, and a partition
-        # of millions of rows still gets all cores.
-        with duckdb.connect() as connection:
+        # Threads must not share a connection; all connections share the cores.
+        with self.database.cursor() as connection:
             connection.register("delivered", delivery.rows)
             query = mapping_query(self.feed, delivery.rows.schema, window, self.zone)
             mapped = connection.execute(query).to_arrow_table()
