@@ -39,14 +39,17 @@ def code_version(source: Source, dbt_project: Path) -> str:
     return _digest(parts)
 
 
-def declaration_version(feed: Feed) -> str:
-    """The version of the rules under which a feed's delivery is landed."""
-    return _digest([_rules(feed), feed.path or ""])
+def declaration_version(feed: Feed, zone: str) -> str:
+    """The version of the rules, the time zone among them, under which a delivery is landed."""
+    return _digest([_rules(feed), feed.path or "", zone])
 
 
 def _rules(feed: Feed) -> str:
     """A feed's rules without its place, which differs from machine to machine."""
-    return json.dumps(feed.model_dump(mode="json", exclude={"path"}), sort_keys=True)
+    rules = feed.model_dump(mode="json", exclude={"path"})
+    # A constant null dumps like no constant at all.
+    rules["constants"] = [name for name, column in feed.columns.items() if column.is_constant]
+    return json.dumps(rules, sort_keys=True)
 
 
 @cache

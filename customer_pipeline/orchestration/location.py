@@ -8,7 +8,7 @@ from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.assets import pipeline_assets
 from customer_pipeline.orchestration.jobs import daily_job, daily_schedule
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.settings import Settings
+from customer_pipeline.settings import Settings, environment
 from customer_pipeline.source.yaml_file import load_source
 
 
@@ -21,7 +21,7 @@ def build_pipeline(settings: Settings) -> Pipeline:
     return Pipeline(
         name="daily_customers",
         settings=settings,
-        source=load_source(settings.source_path),
+        source=load_source(settings.source_path, environment()),
         project=DbtProject(settings.dbt_project_path, settings.dbt_cache_path),
     )
 

@@ -16,7 +16,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from customer_pipeline.source.sql import applied, attempted, quoted
+from customer_pipeline.quoting import quoted
+from customer_pipeline.source.sql import applied, attempted
 
 # What DuckDB calls consistent although it depends on the moment or the session, and what stands
 # without parentheses, so that it parses as a column.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from customer_pipeline.quoting import literal
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.formats import EPOCH_FORMATS
-from customer_pipeline.source.sql import literal
 from customer_pipeline.source.text_casts import cast_text, sql_type, wall_time, when
 from customer_pipeline.source.wall_clock import WallClock
 

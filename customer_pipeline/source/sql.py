@@ -1,20 +1,10 @@
-"""Putting names, texts and declared expressions into DuckDB SQL.
+"""Putting declared expressions into DuckDB SQL.
 
-What belongs here: quoting, and what an expression stands for in a query. What does not: the queries
-(`casts.py`, `mapping.py`), and whether an expression is one (`binding.py`).
+What belongs here: what an expression stands for in a query. What does not: the queries (`casts.py`,
+`mapping.py`), and whether an expression is one (`binding.py`).
 """
 
 from __future__ import annotations
-
-
-def quoted(name: str) -> str:
-    """`name` as a SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """`text` as a SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def let(name: str, value: str, body: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from customer_pipeline.quoting import literal
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.formats import (
     EPOCH_FORMATS,
@@ -20,7 +21,7 @@ from customer_pipeline.source.formats import (
     OFFSET,
     parse_format,
 )
-from customer_pipeline.source.sql import let, literal
+from customer_pipeline.source.sql import let
 from customer_pipeline.source.wall_clock import WallClock
 
 # Microseconds from 1970 to the first and the last moment that a four-digit year can name.

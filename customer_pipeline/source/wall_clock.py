@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from customer_pipeline.quoting import literal
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.sql import let, literal
+from customer_pipeline.source.sql import let
 
 
 @dataclass(frozen=True)

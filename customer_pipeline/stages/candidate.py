@@ -21,11 +21,13 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, first_reasons
+from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.load import why_unusable
+from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse, prepare
-from customer_pipeline.warehouse.sql import columns_of, insert_rows, quoted
+from customer_pipeline.warehouse.sql import columns_of, insert_rows
 
 _NOTES = """
 create schema raw;
@@ -89,6 +91,7 @@ class Candidate:
         feeds: Mapping[str, Feed],
         keys: Sequence[str],
         *,
+        zone: str,
         landing: Landing,
         warehouse: Warehouse,
     ) -> None:
@@ -100,6 +103,7 @@ class Candidate:
         Raises:
             TransientError: the warehouse is held.
         """
+        declarations = {name: declaration_version(feed, zone) for name, feed in feeds.items()}
         self.remove()
         self._sweep_leftovers()
         self.folder.mkdir(parents=True)
@@ -110,7 +114,7 @@ class Candidate:
             with warehouse.attached_to(connection, "warehouse"):
                 recorded = _recorded(connection, keys)
                 casualties = first_reasons(
-                    _not_ready(feeds, keys, recorded=recorded, landing=landing)
+                    _not_ready(declarations, keys, recorded=recorded, landing=landing)
                 )
                 ready = [key for key in keys if key not in casualties]
                 for feed in feeds if ready else ():
@@ -184,17 +188,17 @@ def _recorded(
 
 
 def _not_ready(
-    feeds: Mapping[str, Feed],
+    declarations: Mapping[str, str],
     keys: Sequence[str],
     *,
     recorded: Mapping[tuple[str, str], Delivered],
     landing: Landing,
 ) -> Iterator[Casualty]:
     for key in keys:
-        for name, feed in feeds.items():
+        for name, declaration in declarations.items():
             manifest = landing.read(name, key)
             delivered = recorded.get((name, key))
-            if reason := why_unusable(name, feed, manifest):
+            if reason := why_unusable(name, declaration, manifest):
                 yield Casualty(key, "extract", reason)
             elif delivered is None:
                 yield Casualty(key, "load", f"{name}: never loaded; materialize raw/{name} first")

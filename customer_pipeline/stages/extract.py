@@ -27,11 +27,12 @@ import pyarrow.parquet as pq
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError, TransientError
 from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.mapping import REASON, mapping_query
+from customer_pipeline.source.mapping import REASON, exact_rows, mapping_query
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
+from customer_pipeline.warehouse.connection import prepare
 
 
 def extract(
@@ -55,11 +56,11 @@ def extract(
         ConfigError: the feed's declaration cannot work.
     """
     with (
-        duckdb.connect(config={"python_enable_replacements": False}) as database,
+        duckdb.connect() as database,
         ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
     ):
         extraction = _Extraction(
-            feed_name, feed, zone, landing, declaration_version(feed), database
+            feed_name, feed, zone, landing, declaration_version(feed, zone), database
         )
         found = list(pool.map(partial(extraction.land, give_up=give_up), windows))
     unreachable = [outcome for outcome in found if isinstance(outcome, TransientError)]
@@ -106,9 +107,11 @@ class _Extraction:
 
     def _mapped(self, delivery: Delivery, window: Window) -> _Rows:
         # Threads must not share a connection; all connections share the cores.
+        rows = exact_rows(delivery.rows, window)
+        query = mapping_query(self.feed, rows.schema, window, self.zone)
         with self.database.cursor() as connection:
-            connection.register("delivered", delivery.rows)
-            query = mapping_query(self.feed, delivery.rows.schema, window, self.zone)
+            prepare(connection)
+            connection.register("delivered", rows)
             mapped = connection.execute(query).to_arrow_table()
         good = mapped[REASON].is_null()
         landed = mapped if mapped[REASON].null_count == mapped.num_rows else mapped.filter(good)

@@ -15,13 +15,14 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty
+from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping import sql_type
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
-from customer_pipeline.warehouse.sql import insert_rows, quoted, transaction
+from customer_pipeline.warehouse.sql import insert_rows, transaction
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def load(
     feed: Feed,
     keys: Sequence[str],
     *,
+    zone: str,
     landing: Landing,
     warehouse: Warehouse,
     run_id: str,
@@ -57,12 +59,13 @@ def load(
         StageError: the counts inside the transaction differ, or the table's types do not fit.
         TransientError: the warehouse is held.
     """
+    declaration = declaration_version(feed, zone)
     usable: list[Manifest] = []
     unusable: list[Casualty] = []
     rejected: list[Manifest] = []
     for key in keys:
         manifest = landing.read(feed_name, key)
-        if reason := why_unusable(feed_name, feed, manifest):
+        if reason := why_unusable(feed_name, declaration, manifest):
             unusable.append(Casualty(key, "extract", reason))
             if manifest is not None and manifest.state == "rejected":
                 rejected.append(manifest)
@@ -78,13 +81,13 @@ def load(
     return Loaded(tuple(usable), tuple(unusable))
 
 
-def why_unusable(feed_name: str, feed: Feed, manifest: Manifest | None) -> str | None:
-    """Why a landing partition cannot be loaded; None when it can."""
+def why_unusable(feed_name: str, declaration: str, manifest: Manifest | None) -> str | None:
+    """Why a landing partition cannot be loaded under the feed's `declaration`; None when it can."""
     if manifest is None:
         return f"{feed_name}: never extracted; materialize landing/{feed_name} first"
     if manifest.state == "rejected":
         return f"{feed_name}: {manifest.reason}"
-    if manifest.declaration != declaration_version(feed):
+    if manifest.declaration != declaration:
         return (
             f"{feed_name}: landed under older rules of the feed;"
             f" materialize landing/{feed_name} again"

@@ -15,6 +15,7 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, first_reasons
+from customer_pipeline.quoting import quoted
 from customer_pipeline.stages.candidate import (
     Candidate,
     Delivered,
@@ -32,7 +33,7 @@ from customer_pipeline.warehouse.ledger import (
     record_published,
 )
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
-from customer_pipeline.warehouse.sql import columns_of, quoted, transaction
+from customer_pipeline.warehouse.sql import columns_of, transaction
 
 _PREVIEW_ROWS = 5
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from customer_pipeline.errors import ConfigError, StageError
 from customer_pipeline.outcomes import CheckResult, Comparable
-from customer_pipeline.warehouse.sql import quoted
+from customer_pipeline.quoting import quoted
 
 
 class Aggregate(BaseModel):

@@ -18,11 +18,12 @@ from customer_pipeline.dbt_adapter.invocation import TestResult, build
 from customer_pipeline.dbt_adapter.manifest import DbtProject, Test
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, CheckResult
+from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.candidate import Candidate, casualties, survivors
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.warehouse.connection import Warehouse
-from customer_pipeline.warehouse.sql import columns_of, insert_rows, quoted
+from customer_pipeline.warehouse.sql import columns_of, insert_rows
 
 _TESTS = """
 create table run.tests (
@@ -52,6 +53,7 @@ def transform(
     *,
     pipeline: str,
     feeds: Mapping[str, Feed],
+    zone: str,
     landing: Landing,
     warehouse: Warehouse,
     project: DbtProject,
@@ -62,7 +64,7 @@ def transform(
         StageError: a model or a test does not run.
         TransientError: the warehouse is held.
     """
-    candidate.snapshot(feeds, keys, landing=landing, warehouse=warehouse)
+    candidate.snapshot(feeds, keys, zone=zone, landing=landing, warehouse=warehouse)
     with candidate.open() as connection:
         ready, lost = survivors(connection), casualties(connection)
     if not ready:

@@ -18,7 +18,7 @@ import duckdb
 from tenacity import RetryError, Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from customer_pipeline.errors import ConfigError, TransientError
-from customer_pipeline.warehouse.sql import literal, quoted
+from customer_pipeline.quoting import literal, quoted
 
 # DuckDB cannot hold one file read-only and read-write in one process, so the threads of a process
 # take turns too.

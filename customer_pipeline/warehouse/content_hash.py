@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import duckdb
 
-from customer_pipeline.warehouse.sql import quoted
+from customer_pipeline.quoting import quoted
 
 
 def content_hashes(

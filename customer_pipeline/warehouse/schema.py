@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import duckdb
 
 from customer_pipeline.errors import StageError
-from customer_pipeline.warehouse.sql import columns_of, quoted
+from customer_pipeline.quoting import quoted
+from customer_pipeline.warehouse.sql import columns_of
 
 _LEDGER = """
 create schema if not exists raw;

@@ -1,8 +1,4 @@
-"""Small SQL pieces that several modules need: quoted names, literals, transactions.
-
-Values are bound wherever DuckDB takes parameters; `literal` is for the few places where it does not
-(COPY, ATTACH, SET).
-"""
+"""Small SQL pieces that several modules need: transactions, columns, inserting values."""
 
 from __future__ import annotations
 
@@ -12,16 +8,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-
-
-def quoted(name: str) -> str:
-    """`name` as an SQL identifier; dots are not special."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """`text` as an SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 @contextmanager

@@ -40,12 +40,20 @@ class CompiledModels:
         candidate = folder / "candidate.duckdb"
         with duckdb.connect(str(candidate)) as connection:
             connection.execute("create schema raw")
+        runner = _runner(project)
         with _environment(candidate):
-            compiled = _runner(project).invoke(
-                [*_QUIET, "compile", *_places(project.folder, folder), f"--select=path:models/{pipeline}"]
+            compiled = runner.invoke(
+                [
+                    *_QUIET,
+                    "compile",
+                    *_places(project.folder, folder),
+                    f"--select=path:models/{pipeline}",
+                ]
             )
         assert compiled.success, compiled.exception
-        sql = {result.node.unique_id: result.node.compiled_code for result in compiled.result.results}
+        sql = {
+            result.node.unique_id: result.node.compiled_code for result in compiled.result.results
+        }
         models = project.models_of(pipeline)
         return cls(
             tables=[
@@ -68,7 +76,9 @@ class CompiledModels:
     def changed_by(self, *changes: str) -> CompiledModels:
         return replace(self, changes=changes)
 
-    def build(self, _project: DbtProject, candidate: Path, *, pipeline: str) -> dict[str, TestResult]:
+    def build(
+        self, _project: DbtProject, candidate: Path, *, pipeline: str
+    ) -> dict[str, TestResult]:
         """What `dbt_adapter.invocation.build` does."""
         with duckdb.connect(str(candidate)) as connection:
             connection.execute("set TimeZone = 'UTC'")
@@ -96,7 +106,5 @@ def _upstream_first(models: dict[str, dict]) -> list[str]:
     ordered: list[str] = []
     while left := [name for name in models if name not in ordered]:
         ids = {models[name]["unique_id"] for name in left}
-        ordered += [
-            name for name in left if not ids & set(models[name]["depends_on"]["nodes"])
-        ]
+        ordered += [name for name in left if not ids & set(models[name]["depends_on"]["nodes"])]
     return ordered

@@ -36,7 +36,9 @@ class Home:
         self.run("dagster", "instance", "migrate")
         self.run("dagster", "instance", "concurrency", "set", "warehouse", "1")
 
-    def start(self, *command: str, cwd: Path = PROJECT, log: Path | None = None) -> subprocess.Popen[str]:
+    def start(
+        self, *command: str, cwd: Path = PROJECT, log: Path | None = None
+    ) -> subprocess.Popen[str]:
         """Start a command in a process group of its own."""
         output = subprocess.PIPE if log is None else log.open("w")
         return subprocess.Popen(
@@ -151,7 +153,9 @@ class Api:
 
         def status() -> str | None:
             found = self.backfill(backfill_id)["status"]
-            return found if found not in ("REQUESTED", "CANCELING", "COMPLETING", "FAILING") else None
+            return (
+                found if found not in ("REQUESTED", "CANCELING", "COMPLETING", "FAILING") else None
+            )
 
         return wait_for(status, seconds=seconds, what=f"backfill {backfill_id}")
 

@@ -109,14 +109,18 @@ class Shop:
 
     def deliver_day(self, day: str, *, orders: int = 3, price: str = "2.50") -> None:
         """A plain good day: `orders` orders of two lines each, by as many customers."""
-        self.deliver("orders", day, [line(day, n, part, price) for n in range(orders) for part in (1, 2)])
+        self.deliver(
+            "orders", day, [line(day, n, part, price) for n in range(orders) for part in (1, 2)]
+        )
         self.deliver("customers", day, [customer(day, n) for n in range(orders)])
 
     def withdraw(self, feed: str, day: str) -> None:
         self.path(feed, day).unlink(missing_ok=True)
 
 
-def line(day: str, order: int, part: int = 1, price: str = "2.50", **changes: object) -> dict[str, object]:
+def line(
+    day: str, order: int, part: int = 1, price: str = "2.50", **changes: object
+) -> dict[str, object]:
     """One order line of `day`."""
     return {
         "order_id": f"{day.replace('-', '')}-{order}",
