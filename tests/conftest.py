@@ -1,4 +1,4 @@
-"""What all tests share: where the real data is."""
+"""What all tests share: where the real data is, and what is made once per test session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+
+from customer_pipeline.dbt_adapter.manifest import DbtProject
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -18,3 +21,20 @@ def test_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder} (set CUSTOMER_PIPELINE_TEST_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for the whole test session, whichever worker asks."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "session"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def dbt_cache(session_folder: Path) -> Path:
+    """A cache folder (for `Shop`) in which the project's models are parsed already."""
+    with FileLock(session_folder / ".dbt_cache.lock"):
+        _ = DbtProject(PROJECT / "dbt_project", session_folder / "dbt_cache").parsed
+    return session_folder / "dbt_cache"

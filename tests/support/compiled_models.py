@@ -1,110 +1,127 @@
 """The project's models and tests as dbt compiles them, run without dbt: milliseconds, not seconds.
 
-For tests in which the models must be the real ones, and dbt itself does not matter.
-`test_compiled_models_are_what_dbt_builds` holds the two together.
+For tests in which the models must be the real ones and dbt itself does not matter. That the two do
+the same is a test in `tests/stages/test_transform.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
+from filelock import FileLock
 
-from customer_pipeline.dbt_adapter.invocation import (
-    _QUIET,
-    TestResult,
-    _environment,
-    _places,
-    _runner,
-)
+from customer_pipeline.dbt_adapter.invocation import TestResult
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """A model or a test: the relation that it makes (with its columns declared), and its SQL."""
+
+    unique_id: str
+    relation: str
+    sql: str
+    columns: str = ""
+
+
+@dataclass(frozen=True)
 class CompiledModels:
-    """SQL of all tables, in an order in which they can be built, and of all data tests by id.
+    """All tables in an order in which they can be built, and all data tests.
 
     `changes` is SQL that is run between the two: what a mistake in a model would have done.
     """
 
-    tables: Sequence[tuple[str, str]]
-    tests: Sequence[tuple[str, str, str]]
+    tables: tuple[Compiled, ...]
+    tests: tuple[Compiled, ...]
     changes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, project: DbtProject, pipeline: str, folder: Path) -> CompiledModels:
-        """Compiled by dbt, with its files in `folder`."""
-        candidate = folder / "candidate.duckdb"
-        with duckdb.connect(str(candidate)) as connection:
-            connection.execute("create schema raw")
-        runner = _runner(project)
-        with _environment(candidate):
-            compiled = runner.invoke(
-                [
-                    *_QUIET,
-                    "compile",
-                    *_places(project.folder, folder),
-                    f"--select=path:models/{pipeline}",
-                ]
-            )
-        assert compiled.success, compiled.exception
-        sql = {
-            result.node.unique_id: result.node.compiled_code for result in compiled.result.results
-        }
-        models = project.models_of(pipeline)
-        return cls(
-            tables=[
-                (f"main.{name} ({_declared(models[name])})", sql[models[name]["unique_id"]])
-                for name in _upstream_first(models)
-            ],
-            tests=[
-                (test.unique_id, test.failures, sql[test.unique_id])
-                for test in project.tests_of(pipeline)
-            ],
-        )
+    def of(cls, project: Path, pipeline: str, cache: Path) -> CompiledModels:
+        """Compiled by dbt, once for all processes that share `cache`."""
+        cache.mkdir(parents=True, exist_ok=True)
+        file = cache / "compiled_models.json"
+        with FileLock(cache / ".lock"):
+            if not file.exists():
+                manifest = _compile(project, pipeline, cache / "target")
+                found = cls(tuple(_tables(manifest)), tuple(_tests(manifest)))
+                file.write_text(json.dumps(asdict(found)))
+        return cls.read(file)
 
     @classmethod
     def read(cls, file: Path) -> CompiledModels:
-        return cls(**json.loads(file.read_text()))
-
-    def write(self, file: Path) -> None:
-        file.write_text(json.dumps(asdict(self)))
+        found = json.loads(file.read_text())
+        return cls(*(tuple(Compiled(**one) for one in found[part]) for part in ("tables", "tests")))
 
     def changed_by(self, *changes: str) -> CompiledModels:
         return replace(self, changes=changes)
 
     def build(
-        self, _project: DbtProject, candidate: Path, *, pipeline: str
+        self, _project: DbtProject, candidate: Path, **_pipeline: str
     ) -> dict[str, TestResult]:
         """What `dbt_adapter.invocation.build` does."""
         with duckdb.connect(str(candidate)) as connection:
-            connection.execute("set TimeZone = 'UTC'")
-            for table, sql in self.tables:
-                connection.execute(f"create table {table}")
-                connection.execute(f"insert into {table.partition(' ')[0]} by name {sql}")
+            connection.execute("set TimeZone = 'UTC'; create schema failures")
+            for table in self.tables:
+                connection.execute(f"create table {table.relation} ({table.columns})")
+                connection.execute(f"insert into {table.relation} by name {table.sql}")
             for change in self.changes:
                 connection.execute(change)
-            connection.execute("create schema failures")
             found = {}
-            for unique_id, failures, sql in self.tests:
-                connection.execute(f"create table {failures} as {sql}")
-                (count,) = connection.execute(f"select count(*) from {failures}").fetchone() or (0,)
-                found[unique_id] = TestResult(unique_id, passed=count == 0)
+            for test in self.tests:
+                connection.execute(f"create table {test.relation} as {test.sql}")
+                failing = connection.execute(f"select * from {test.relation} limit 1").fetchone()
+                found[test.unique_id] = TestResult(test.unique_id, passed=failing is None)
         return found
 
 
-def _declared(model: dict) -> str:
-    return ", ".join(
-        f'"{column["name"]}" {column["data_type"]}' for column in model["columns"].values()
+def _compile(project: Path, pipeline: str, target: Path) -> list[dict[str, Any]]:
+    target.mkdir(parents=True, exist_ok=True)
+    candidate = target / "candidate.duckdb"
+    subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("dbt")), "--quiet", "compile"),
+            *(f"--project-dir={project}", f"--profiles-dir={project}", "--target=pipeline"),
+            *(f"--target-path={target}", f"--log-path={target}"),
+            f"--select=path:models/{pipeline}",
+        ],
+        env=os.environ | {"CUSTOMER_PIPELINE_CANDIDATE": str(candidate)},
+        check=True,
+        timeout=120,
     )
+    nodes = json.loads((target / "manifest.json").read_text())["nodes"]
+    return [node for node in nodes.values() if node.get("compiled")]
 
 
-def _upstream_first(models: dict[str, dict]) -> list[str]:
-    ordered: list[str] = []
-    while left := [name for name in models if name not in ordered]:
-        ids = {models[name]["unique_id"] for name in left}
-        ordered += [name for name in left if not ids & set(models[name]["depends_on"]["nodes"])]
+def _tables(nodes: Iterable[Mapping[str, Any]]) -> list[Compiled]:
+    waiting = {node["unique_id"]: node for node in nodes if _is_table(node)}
+    ordered: list[Compiled] = []
+    while waiting:
+        for unique_id, node in list(waiting.items()):
+            if not waiting.keys() & set(node["depends_on"]["nodes"]):
+                columns = ", ".join(
+                    f"{column['name']} {column['data_type']}" for column in node["columns"].values()
+                )
+                relation = f"main.{node['alias']}"
+                ordered.append(Compiled(unique_id, relation, node["compiled_code"], columns))
+                del waiting[unique_id]
     return ordered
+
+
+def _tests(nodes: Iterable[Mapping[str, Any]]) -> list[Compiled]:
+    return [
+        Compiled(node["unique_id"], f"{node['schema']}.{node['alias']}", node["compiled_code"])
+        for node in nodes
+        if node["resource_type"] == "test"
+    ]
+
+
+def _is_table(node: Mapping[str, Any]) -> bool:
+    return node["resource_type"] == "model" and node["config"]["materialized"] == "table"

@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.outcomes import Casualty
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
 from customer_pipeline.stages.publish import Publication, publish
 from customer_pipeline.stages.transform import transform
 from customer_pipeline.stages.validate import validate
-from customer_pipeline.warehouse.ledger import Run
+from customer_pipeline.warehouse.ledger import Run, record_failures
 
 
 def run_stages(pipeline: Pipeline, keys: Sequence[str]) -> Publication | None:
     """Run `keys` through all stages; None when no partition survived the transform."""
-    run = Run(str(uuid4()), pipeline.name, datetime.now(UTC), pipeline.code_version)
+    run = new_run(pipeline)
     extract_and_load(pipeline, keys, run_id=run.run_id)
     candidate = pipeline.candidate(run.run_id)
     built = transform(
@@ -30,10 +31,22 @@ def run_stages(pipeline: Pipeline, keys: Sequence[str]) -> Publication | None:
         warehouse=pipeline.warehouse,
         project=pipeline.project,
     )
+    record(pipeline, run, built.casualties)
     if not built.partition_keys:
         return None
     validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)
     return publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+
+
+def new_run(pipeline: Pipeline) -> Run:
+    return Run(str(uuid4()), pipeline.name, datetime.now(UTC), pipeline.code_version)
+
+
+def record(pipeline: Pipeline, run: Run, casualties: Sequence[Casualty]) -> None:
+    """Tell the ledger, as every step does."""
+    if casualties:
+        with pipeline.warehouse.write() as connection:
+            record_failures(connection, run, casualties)
 
 
 def extract_and_load(pipeline: Pipeline, keys: Sequence[str], *, run_id: str = "test") -> None:

@@ -1,0 +1,35 @@
+"""What the tests of the stages share: a shop, and its models without dbt's seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from customer_pipeline.dbt_adapter import invocation
+from customer_pipeline.stages import transform
+from tests.conftest import PROJECT
+from tests.support.compiled_models import CompiledModels
+from tests.support.shop import Shop
+
+
+@pytest.fixture(scope="session")
+def models(session_folder: Path) -> CompiledModels:
+    """The project's models, compiled once."""
+    return CompiledModels.of(PROJECT / "dbt_project", "daily_customers", session_folder / "models")
+
+
+@pytest.fixture(autouse=True)
+def _without_dbt(models: CompiledModels, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transform, "build", models.build)
+
+
+@pytest.fixture
+def real_dbt(_without_dbt: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests in which dbt itself matters."""
+    monkeypatch.setattr(transform, "build", invocation.build)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, dbt_cache: Path) -> Shop:
+    return Shop(tmp_path / "shop", dbt_cache=dbt_cache)
