@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import dagster as dg
@@ -50,12 +51,17 @@ class Pipeline:
     @cached_property
     def marts(self) -> tuple[str, ...]:
         """The tables that are published: every model that dbt makes into a table."""
-        return tuple(sorted(self.project.models_of(self.name)))
+        return tuple(sorted(self.models))
+
+    @cached_property
+    def models(self) -> Mapping[str, Mapping[str, Any]]:
+        """What dbt's manifest says of each model that becomes a table."""
+        return self.project.models_of(self.name)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        models = self.project.models_of(self.name)
-        return tuple(rules_of({name: model["config"]["meta"] for name, model in models.items()}))
+        metas = {name: model["config"]["meta"] for name, model in self.models.items()}
+        return tuple(rules_of(metas))
 
     @cached_property
     def landing(self) -> Landing:

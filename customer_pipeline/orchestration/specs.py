@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
-from dagster_dbt import DagsterDbtTranslator
 
 from customer_pipeline.orchestration.events import check_spec
 from customer_pipeline.orchestration.pipeline import Pipeline
@@ -74,15 +73,15 @@ def candidate_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
     deps = [raw_key(feed) for feed in pipeline.feeds]
     return [
         dg.AssetSpec(
-            candidate_key(model),
+            candidate_key(name),
             deps=deps,
             group_name="transform",
             kinds={"dbt", "duckdb"},
-            description=documented.description,
-            metadata=_documentation(documented),
+            description=model["description"],
+            metadata={"dagster/column_schema": _model_schema(model)},
             **_common(pipeline),
         )
-        for model, documented in _documented_models(pipeline).items()
+        for name, model in sorted(pipeline.models.items())
     ]
 
 
@@ -102,15 +101,18 @@ def mart_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
     deps = [validation_key(pipeline.name)]
     return [
         dg.AssetSpec(
-            mart_key(model),
+            mart_key(name),
             deps=deps,
             group_name="publish",
             kinds={"duckdb"},
-            description=f"Published: `marts.{model}`.\n\n{documented.description}",
-            metadata={"dagster/table_name": f"marts.{model}"} | _documentation(documented),
+            description=f"Published: `marts.{name}`.\n\n{model['description']}",
+            metadata={
+                "dagster/table_name": f"marts.{name}",
+                "dagster/column_schema": _model_schema(model),
+            },
             **_common(pipeline),
         )
-        for model, documented in _documented_models(pipeline).items()
+        for name, model in sorted(pipeline.models.items())
     ]
 
 
@@ -164,17 +166,14 @@ def _feed_schema(pipeline: Pipeline, feed: str) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(name, type=kind) for name, kind in columns.items()])
 
 
-def _documented_models(pipeline: Pipeline) -> Mapping[str, dg.AssetSpec]:
-    translator = DagsterDbtTranslator()
-    models = pipeline.project.models_of(pipeline.name)
-    return {
-        model: translator.get_asset_spec(
-            pipeline.project.manifest, models[model]["unique_id"], project=None
-        )
-        for model in pipeline.marts
-    }
-
-
-def _documentation(documented: dg.AssetSpec) -> dict[str, Any]:
-    schema = documented.metadata.get("dagster/column_schema")
-    return {"dagster/column_schema": schema} if schema else {}
+def _model_schema(model: Mapping[str, Any]) -> dg.TableSchema:
+    """The columns that dbt's manifest documents. (dagster-dbt would make the same of it, but costs
+    every process that loads the location a second for importing dbt.)"""
+    return dg.TableSchema(
+        [
+            dg.TableColumn(
+                column["name"], type=column["data_type"], description=column["description"]
+            )
+            for column in model["columns"].values()
+        ]
+    )

@@ -179,7 +179,7 @@ class _Extraction:
 
     def _store(self, window: Window, name: str, table: pa.Table) -> str:
         def write(path: Path) -> None:
-            pq.write_table(table, path, compression="zstd")
+            pq.write_table(table, path, compression="snappy")
 
         return self.landing.store(self.feed_name, window.key, name, write)
 

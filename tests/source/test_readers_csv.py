@@ -24,7 +24,11 @@ def read(tmp_path: Path) -> Read:
     def read(content: bytes, *, columns: dict[str, Any] | None = None, **fields: Any) -> Delivery:
         path = tmp_path / "customers.csv"
         path.write_bytes(content)
-        declared = {"reader": "csv", "path": str(path), "columns": columns or {"id": {}, "name": {}}}
+        declared = {
+            "reader": "csv",
+            "path": str(path),
+            "columns": columns or {"id": {}, "name": {}},
+        }
         return read_csv(path, Feed.model_validate(declared | fields))
 
     return read
@@ -87,7 +91,7 @@ def test_quoted_values_keep_their_line_breaks_and_later_lines_their_numbers(read
 
 
 def test_a_quote_inside_an_unquoted_value_is_part_of_it(read: Read) -> None:
-    assert rows_of(read(b'id,name\n1,5\'11" tall\n')) == [("1", "5'11\" tall", 2)]
+    assert rows_of(read(b"id,name\n1,5'11\" tall\n")) == [("1", "5'11\" tall", 2)]
 
 
 def test_a_value_longer_than_the_csv_modules_own_limit_is_read(read: Read) -> None:
@@ -207,7 +211,7 @@ def test_an_optional_column_that_is_absent_is_null_with_a_warning(read: Read) ->
 
 def test_a_renamed_column_stops_the_file_and_suggests_the_rename(read: Read) -> None:
     columns = {"id": {}, "email": {}}
-    with pytest.raises(DeliveryError, match="lacks .*'email'.*set 'from: e_mail'"):
+    with pytest.raises(DeliveryError, match=r"lacks .*'email'.*set 'from: e_mail'"):
         read(b"id,e_mail\n1,a@b\n", columns=columns)
 
 
@@ -219,7 +223,7 @@ def test_a_renamed_optional_column_stops_the_file_as_a_new_one(read: Read) -> No
 
 def test_a_new_column_stops_the_file_or_is_ignored_with_a_warning(read: Read) -> None:
     content = b"id,loyalty,name\n1,gold,Ada\n"
-    with pytest.raises(DeliveryError, match="does not declare: 'loyalty'.*new_columns: ignore"):
+    with pytest.raises(DeliveryError, match=r"does not declare: 'loyalty'.*new_columns: ignore"):
         read(content)
     delivery = read(content, new_columns="ignore")
     assert rows_of(delivery) == [("1", "Ada", 2)]

@@ -17,13 +17,19 @@ from customer_pipeline.source.readers.text import Text, text_of
 
 # What makes CSV parsers differ: delimiters, quotes, line ends of all kinds, marks, bad bytes.
 PIECES = st.sampled_from(
-    [b"a", b"b", b"id", b"NULL", b" ", b",", b",", b";", b"\n", b"\n", b"\r\n", b"\r", b'"', b'""']
-    + [b"\0", b"\t", b"\\", b"'", b"#", b"\xff", b"\xed\xa0\x80", b"\xc3", b"\x0b", b"\x0c", b"\x1c"]
-    + [s.encode() for s in ("é", "\x85", "\u2028", "\ufeff", "🐶", "\ufffd")]
+    [
+        *(b"a", b"b", b"id", b"NULL", b" ", b",", b",", b";", b'"', b'""'),
+        *(b"\n", b"\n", b"\r\n", b"\r", b"\0", b"\t", b"\\", b"'", b"#"),
+        *(b"\xff", b"\xed\xa0\x80", b"\xc3", b"\x0b", b"\x0c", b"\x1c"),
+        *(text.encode() for text in ("é", "\x85", "\u2028", "\ufeff", "🐶", "\ufffd")),
+    ]
 )
 FIELDS = st.sampled_from(
-    [b"", b"", b"a", b"id", b"NULL", b"nan", b" b ", "é🐶".encode(), "\ufeffid".encode(), b"\\", b"\x0c"]
-    + [b'""', b'"a"', b'"a,b"', b'"a""b"', b'""""', b'",",",",""', b'"a;b"']
+    [
+        *(b"", b"", b"a", b"id", b"NULL", b"nan", b" b ", b"\\", b"\x0c"),
+        *("é🐶".encode(), "\ufeffid".encode()),
+        *(b'""', b'"a"', b'"a,b"', b'"a""b"', b'""""', b'",",",",""', b'"a;b"'),
+    ]
 )
 HEADERS = {1: b"id", 2: b"id,name", 3: b'"id",x,"y ""z"', 4: b'a,"b\nc",d,e'}
 
@@ -88,7 +94,8 @@ class Line:
 
 
 VALUES = st.text(
-    st.characters(codec="utf-8", exclude_characters="\0\r") | st.sampled_from(",\n\"'; "), max_size=6
+    st.characters(codec="utf-8", exclude_characters="\0\r") | st.sampled_from(",\n\"'; "),
+    max_size=6,
 )
 
 
@@ -96,9 +103,11 @@ VALUES = st.text(
 def _good_lines(draw: st.DrawFn) -> Line:
     values = draw(st.tuples(VALUES, VALUES))
     out = io.StringIO()
-    quoting = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+    quoting = csv.QUOTE_ALL if draw(st.booleans()) else csv.QUOTE_MINIMAL
     csv.writer(out, quoting=quoting, lineterminator="\n").writerow(values)
-    return Line(out.getvalue().removesuffix("\n").encode(), tuple(value or None for value in values))
+    return Line(
+        out.getvalue().removesuffix("\n").encode(), tuple(value or None for value in values)
+    )
 
 
 BAD_LINES = st.sampled_from(

@@ -1,14 +1,13 @@
-"""Where a delivery is, and its bytes: paths, missing files, compression, fingerprints, encodings."""
+"""Where a delivery is, and its bytes: paths, absent files, compression, encodings."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import re
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -100,7 +99,7 @@ def test_a_folder_in_place_of_the_file_is_no_missing_delivery(tmp_path: Path) ->
 
 def test_a_failing_disk_may_be_tried_again(tmp_path: Path) -> None:
     loop = tmp_path / "loop.csv"
-    os.symlink(loop, loop)
+    loop.symlink_to(loop)
     with pytest.raises(TransientError, match=r"loop\.csv"):
         read_file(loop, "none")
 
@@ -146,7 +145,9 @@ def test_damaged_packed_data_is_refused(compression: str, pack_then: str, tmp_pa
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_a_packed_file_that_is_cut_anywhere_is_refused(compression: str, tmp_path: Path) -> None:
+def test_a_packed_file_that_is_cut_anywhere_is_refused(
+    compression: Literal["gzip", "zstd"], tmp_path: Path
+) -> None:
     packed = gzip.compress(CSV) if compression == "gzip" else zstd(CSV)
     path = tmp_path / "orders"
     for length in range(len(packed)):
@@ -165,7 +166,9 @@ def test_a_packed_file_declared_plain_is_named_for_what_it_is(
         read_delivery_of(path, "none")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "cp037"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "cp037"]
+)
 def test_a_declared_encoding_is_decoded(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     path.write_bytes("id,name\n1,José\n".encode(encoding))
@@ -189,7 +192,7 @@ def test_the_byte_order_mark_of_another_encoding_is_refused(
 def test_utf_16_that_ends_inside_a_character_is_refused_with_the_offset(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     path.write_bytes(CSV.decode().encode("utf-16-le")[:-1])
-    with pytest.raises(DeliveryError, match="not valid utf-16-le: .* position"):
+    with pytest.raises(DeliveryError, match=r"not valid utf-16-le: .* position"):
         read_delivery_of(path, "none", encoding="utf-16-le")
 
 
@@ -207,7 +210,9 @@ def test_only_the_lines_with_invalid_bytes_are_lost_in_another_encoding(tmp_path
 def test_the_raw_text_of_a_line_gives_its_bytes_back(raw: bytes) -> None:
     shown = readable(raw + b"\r\n", "utf-8")
     assert "\0" not in shown
-    unescaped = re.sub(rb"\\x([0-9a-f]{2})", lambda hit: bytes.fromhex(hit[1].decode()), shown.encode())
+    unescaped = re.sub(
+        rb"\\x([0-9a-f]{2})", lambda hit: bytes.fromhex(hit[1].decode()), shown.encode()
+    )
     assert unescaped == raw
 
 

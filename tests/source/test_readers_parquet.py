@@ -60,11 +60,9 @@ def test_columns_follow_the_same_rules_as_in_a_csv_file(tmp_path: Path) -> None:
     content = parquet(TYPED)
     with pytest.raises(DeliveryError, match="does not declare: 'price', 'at', 'tags'"):
         read(tmp_path, content, {"id": {}})
-    with pytest.raises(DeliveryError, match="lacks .*'prices'.*'from: price'"):
+    with pytest.raises(DeliveryError, match=r"lacks .*'prices'.*'from: price'"):
         read(tmp_path, content, {"id": {}, "prices": {}})
-    delivery = read(
-        tmp_path, content, {"id": {}, "note": {"optional": True}}, new_columns="ignore"
-    )
+    delivery = read(tmp_path, content, {"id": {}, "note": {"optional": True}}, new_columns="ignore")
     assert delivery.rows.column_names == ["id", "note", "_line"]
     assert delivery.rows.schema.field("note").type == pa.string()
     assert len(delivery.warnings) == 2
@@ -89,7 +87,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_texts_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
     broken = pa.array([b"Jos\xe9"]).view(pa.string())
-    with pytest.raises(DeliveryError, match="cannot be read as Parquet: .*UTF8"):
+    with pytest.raises(DeliveryError, match=r"cannot be read as Parquet: .*UTF8"):
         read(tmp_path, parquet(pa.table({"id": broken})), {"id": {}})
 
 

@@ -7,7 +7,7 @@ that it returns (`frames.py`).
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from customer_pipeline.errors import (
@@ -72,7 +72,8 @@ def read_python(feed: Feed, window: Window) -> Delivery:
 
 
 def _frames(returned: Any, where: str) -> list[Any]:
-    frames = [returned] if is_frame(returned) or not isinstance(returned, Iterable) else [*returned]
+    is_one = is_frame(returned) or isinstance(returned, str | bytes | Mapping)
+    frames = [returned] if is_one or not isinstance(returned, Iterable) else [*returned]
     for frame in frames:
         if not is_frame(frame):
             raise DeliveryError(
