@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli.status import published_table
+from customer_pipeline.cli.status import show_published
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import load_settings
 
@@ -50,7 +50,7 @@ def run(
             run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
             raise_on_error=False,
         )
-    console.print(published_table(pipeline, keys))
+    show_published(console, pipeline, keys)
     if not kept:
         console.print(
             "DAGSTER_HOME is not set: Dagster keeps no history of this run; the ledger does."

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.settings import load_settings
-from customer_pipeline.warehouse.ledger import newest_failures, published_partitions
+from customer_pipeline.warehouse.ledger import Published, newest_failures, published_partitions
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
@@ -38,11 +38,11 @@ def status(
     keys = complete[-14:]
     if first or last:
         keys = pipeline.partitions.keys_between(first or complete[0], last or complete[-1])
-    Console().print(published_table(pipeline, keys))
+    show_published(Console(), pipeline, keys)
 
 
-def published_table(pipeline: Pipeline, keys: Sequence[str]) -> Table:
-    """A row per day: what the ledger says of it, with the counts of each stage."""
+def show_published(console: Console, pipeline: Pipeline, keys: Sequence[str]) -> None:
+    """A table with a row per day, out of the ledger, and below it what needs attention and why."""
     published, failures = {}, {}
     if pipeline.warehouse.exists:
         with pipeline.warehouse.read() as connection:
@@ -54,25 +54,23 @@ def published_table(pipeline: Pipeline, keys: Sequence[str]) -> Table:
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for key in keys:
-        row, failure = published.get(key), failures.get(key)
-        counts = (
-            [row.source_rows, row.quarantined_rows, row.raw_rows, row.mart_rows]
-            if row
-            else [None] * 4
-        )
+        row = published.get(key)
+        counts = [row.source_rows, row.quarantined_rows, row.raw_rows, row.mart_rows] if row else []
         table.add_row(
             key,
-            *("" if count is None else f"{count:,}" for count in counts),
-            _verdict(row.status if row else None, failure),
+            *(f"{count:,}" for count in counts or []),
+            *([""] * (4 - len(counts))),
+            _verdict(row, failed=key in failures),
         )
-    return table
+    console.print(table)
+    for key in keys:
+        if key in failures:
+            console.print(Text.assemble((key, "bold red"), f" {failures[key]}"), soft_wrap=True)
 
 
-def _verdict(status: str | None, failure: str | None) -> Text:
-    if status is None:
-        word = "failed" if failure else "missing"
-        return Text(f"{word}: {failure}" if failure else word, style=_STYLES[word])
-    text = Text(status, style=_STYLES[status])
-    if failure:
-        text.append(f" (a later attempt failed: {failure})", style=_STYLES["failed"])
+def _verdict(row: Published | None, *, failed: bool) -> Text:
+    word = row.status if row else "failed" if failed else "missing"
+    text = Text(word, style=_STYLES[word])
+    if row and failed:
+        text.append(", a later attempt failed", style=_STYLES["failed"])
     return text

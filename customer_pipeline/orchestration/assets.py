@@ -92,14 +92,14 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
                 if m.state == "rejected"
             ]
             record(context, pipeline, casualties)
-            if len(casualties) == len(manifests):
-                raise events.failure(casualties, partitions=len(manifests))
-            metadata = {
-                m.partition_key: landing_metadata(m, window)
-                for m, window in zip(manifests, windows, strict=True)
-            }
-            events.add_metadata(context, spec.key, metadata)
-            yield dg.MaterializeResult(asset_key=spec.key)
+            all_lost = len(casualties) == len(manifests)
+            if not all_lost:
+                metadata = {
+                    m.partition_key: landing_metadata(m, window)
+                    for m, window in zip(manifests, windows, strict=True)
+                }
+                events.add_metadata(context, spec.key, metadata)
+                yield dg.MaterializeResult(asset_key=spec.key)
             yield from events.check_results(
                 context,
                 spec.key,
@@ -117,6 +117,8 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
                     for m in manifests
                 ],
             )
+            if all_lost:
+                raise events.failure(casualties, partitions=len(manifests))
 
     return _extract
 
@@ -137,7 +139,7 @@ def _raw(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
                 zone=pipeline.source.timezone,
                 landing=pipeline.landing,
                 warehouse=pipeline.warehouse,
-                run_id=context.run_id,
+                run_id=context.run.run_id,
             )
             record(context, pipeline, loaded.casualties)
             if not loaded.manifests:
@@ -163,7 +165,7 @@ def _candidate(pipeline: Pipeline) -> dg.AssetsDefinition:
         with guarded(context, pipeline, "transform"):
             keys = list(context.partition_keys)
             built = transform(
-                pipeline.candidate(context.run_id),
+                pipeline.candidate(context.run.run_id),
                 keys,
                 pipeline=pipeline.name,
                 feeds=pipeline.feeds,
@@ -201,7 +203,7 @@ def _validation(pipeline: Pipeline) -> dg.AssetsDefinition:
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         with guarded(context, pipeline, "validate"):
             result = validate(
-                pipeline.candidate(context.run_id),
+                pipeline.candidate(context.run.run_id),
                 feeds=pipeline.feeds,
                 landing=pipeline.landing,
                 rules=pipeline.rules,
@@ -250,7 +252,7 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
         begun = time.monotonic()
         with guarded(context, pipeline, "publish"):
             publication = publish(
-                pipeline.candidate(context.run_id),
+                pipeline.candidate(context.run.run_id),
                 pipeline.marts,
                 warehouse=pipeline.warehouse,
                 run=run_of(context, pipeline),

@@ -52,13 +52,13 @@ def check_results(
 ) -> Iterator[dg.AssetCheckResult]:
     """Record a result per check and partition, and yield the one per check that Dagster wants.
 
-    In a run over several partitions that last one is the worst of all, without a partition.
+    In a range run, be it over one partition, that last one is the worst of all, without a partition.
     """
     by_check: dict[str, list[CheckResult]] = defaultdict(list)
     for result in results:
         by_check[result.check].append(result)
     for check, of_check in by_check.items():
-        if len(context.partition_keys) > 1:
+        if not context.has_partition_key:
             for result in of_check:
                 # Dagster takes these here too, though the annotation does not say so.
                 context.log_event(_evaluation(asset, result))  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,6 @@ def daily_job(pipeline: Pipeline):
             validation_key(pipeline.name),
             *(mart_key(mart) for mart in pipeline.marts),
         ),
-        partitions_def=pipeline.partitions_def,
         description="One day (or many) from its source to the published tables.",
     )
 

@@ -17,7 +17,7 @@ from customer_pipeline.warehouse.schema import ensure_ledger
 
 
 def run_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Run:
-    stats = context.instance.get_run_stats(context.run_id)
+    stats = context.instance.get_run_stats(context.run.run_id)
     return pipeline.run(context.run, started_at=getattr(stats, "start_time", None))
 
 

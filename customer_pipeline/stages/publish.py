@@ -28,7 +28,6 @@ from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import (
     Published,
     Run,
-    failures_of_run,
     record_failures,
     record_published,
 )
@@ -68,9 +67,8 @@ def publish(
         keys, delivered = survivors(built), deliveries(built)
         ensure_ledger(connection)
         with transaction(connection):
-            known = failures_of_run(connection, run) | casualties(built)
             superseded = _superseded(connection, delivered, keys)
-            lost = first_reasons([*known.values(), *superseded])
+            lost = first_reasons([*casualties(built).values(), *superseded])
             passing = [key for key in keys if key not in lost]
             for mart in marts:
                 _replace_partitions(connection, built, mart, candidate.column, passing)

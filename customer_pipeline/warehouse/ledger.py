@@ -93,16 +93,6 @@ def published_partitions(
     return {row.partition_key: row for row in found}
 
 
-def failures_of_run(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, Casualty]:
-    """What was noted as failed in this run so far, by partition key."""
-    rows = connection.execute(
-        "select partition_key, stage, reason from ops.attempts"
-        " where run_id = ? and pipeline = ? and outcome = 'failed'",
-        [run.run_id, run.pipeline],
-    ).fetchall()
-    return {key: Casualty(key, stage, reason) for key, stage, reason in rows}
-
-
 def newest_failures(connection: duckdb.DuckDBPyConnection, pipeline: str) -> dict[str, str]:
     """The reason of each partition's newest attempt, where that attempt failed."""
     rows = connection.execute(

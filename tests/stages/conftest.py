@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,15 @@ def models(session_folder: Path) -> CompiledModels:
     return CompiledModels.of(PROJECT / "dbt_project", "daily_customers", session_folder / "models")
 
 
-@pytest.fixture(autouse=True)
-def _without_dbt(models: CompiledModels, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transform, "build", models.build)
+@pytest.fixture(scope="module", autouse=True)
+def _without_dbt(models: CompiledModels) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transform, "build", models.build)
+        yield
 
 
 @pytest.fixture
-def real_dbt(_without_dbt: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def real_dbt(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests in which dbt itself matters."""
     monkeypatch.setattr(transform, "build", invocation.build)
 

@@ -59,6 +59,8 @@ class Deliveries(RuleBasedStateMachine):
     def __init__(self, shop: Shop, hashes: dict[str, str]) -> None:
         super().__init__()
         self.shop = shop
+        self.pipeline = shop.pipeline
+        self.warehouse = self.pipeline.warehouse.path
         self.published: dict[str, Day] = {}
         self.loaded: dict[tuple[str, str], FeedDay] = {}
         self.quarantined: dict[tuple[str, str], tuple[int, ...]] = {}
@@ -117,12 +119,12 @@ class Deliveries(RuleBasedStateMachine):
     @rule(some=st.lists(days, unique=True, min_size=1))
     def run_some_twice(self, some: list[str]) -> None:
         self.run(some)
-        before = contents(self.shop.settings.warehouse_path)
-        run_stages(self.shop.pipeline, some)
-        assert contents(self.shop.settings.warehouse_path) == before
+        before = contents(self.warehouse)
+        run_stages(self.pipeline, some)
+        assert contents(self.warehouse) == before
 
     def run(self, keys: Sequence[str]) -> None:
-        run_stages(self.shop.pipeline, keys)
+        run_stages(self.pipeline, keys)
         for key in keys:
             day = day_of(self.shop, key)
             for feed, delivered in day.feeds.items():
@@ -138,7 +140,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def check(self) -> None:
         """Everything that the warehouse holds is what it must hold."""
-        found = contents(self.shop.settings.warehouse_path)
+        found = contents(self.warehouse)
         for feed in HEADERS:
             rows = [delivered.rows for (name, _), delivered in self.loaded.items() if name == feed]
             assert found.get(f"raw.{feed}", []) == in_order(raw_table(sum(rows, ())))
@@ -157,14 +159,14 @@ class Deliveries(RuleBasedStateMachine):
 
     def _check_hashes(self) -> None:
         """One hash for one content, in all histories that were tried so far."""
-        for key, found in content_hashes(self.shop.settings.warehouse_path).items():
+        for key, found in content_hashes(self.warehouse).items():
             rows = {mart: in_order(rows) for mart, rows in self.published[key].marts.items()}
             assert self.hashes.setdefault(repr(rows), found) == found
         assert len(set(self.hashes.values())) == len(self.hashes)
 
     def _ledger(self) -> dict[str, tuple]:
         rows = query(
-            self.shop.settings.warehouse_path,
+            self.warehouse,
             "select partition_key, status, source_rows, quarantined_rows, raw_rows, mart_rows"
             " from ops.partitions",
         )
@@ -172,19 +174,19 @@ class Deliveries(RuleBasedStateMachine):
 
     def _deliveries(self) -> dict[tuple[str, str], tuple]:
         rows = query(
-            self.shop.settings.warehouse_path,
+            self.warehouse,
             "select feed, partition_key, source_rows, quarantined_rows, raw_rows, fingerprint"
             " from ops.deliveries",
         )
         return {(feed, key): tuple(row) for feed, key, *row in rows}
 
     def _quarantine(self) -> Counter:
-        path = self.shop.settings.warehouse_path
-        return Counter(query(path, "select feed, partition_key, line from ops.quarantine"))
+        rows = query(self.warehouse, "select feed, partition_key, line from ops.quarantine")
+        return Counter(rows)
 
     def _newest_attempt(self, key: str) -> tuple[str, str]:
         ((outcome, reason),) = query(
-            self.shop.settings.warehouse_path,
+            self.warehouse,
             "select outcome, coalesce(reason, '') from ops.attempts where partition_key = ?"
             " order by finished_at desc limit 1",
             [key],
@@ -224,14 +226,14 @@ def try_histories(tmp_path: Path, dbt_cache: Path, *, examples: int, steps: int)
 def test_after_any_history_all_is_what_the_newest_good_deliveries_hold(
     tmp_path: Path, dbt_cache: Path
 ) -> None:
-    try_histories(tmp_path, dbt_cache, examples=30, steps=6)
+    try_histories(tmp_path, dbt_cache, examples=20, steps=8)
 
 
 @pytest.mark.slow
 def test_after_any_long_history_all_is_what_the_newest_good_deliveries_hold(
     tmp_path: Path, dbt_cache: Path
 ) -> None:
-    try_histories(tmp_path, dbt_cache, examples=300, steps=12)
+    try_histories(tmp_path, dbt_cache, examples=150, steps=12)
 
 
 @pytest.mark.parametrize(
@@ -239,9 +241,8 @@ def test_after_any_long_history_all_is_what_the_newest_good_deliveries_hold(
     [
         pytest.param([[day] for day in DAYS], id="one by one"),
         pytest.param([[day] for day in reversed(DAYS)], id="backwards"),
-        pytest.param([DAYS, DAYS], id="twice"),
         pytest.param([DAYS[2:5], DAYS[:3], DAYS[4:]], id="overlapping ranges"),
-        pytest.param([DAYS[::2], DAYS[::-2]], id="days with gaps"),
+        pytest.param([DAYS[::2], DAYS[::-2], DAYS], id="days with gaps, and all again"),
     ],
 )
 def test_however_the_days_are_run_rows_and_hashes_are_the_same(

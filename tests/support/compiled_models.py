@@ -51,14 +51,16 @@ class CompiledModels:
         with FileLock(cache / ".lock"):
             if not file.exists():
                 manifest = _compile(project, pipeline, cache / "target")
-                found = cls(tuple(_tables(manifest)), tuple(_tests(manifest)))
-                file.write_text(json.dumps(asdict(found)))
+                cls(tuple(_tables(manifest)), tuple(_tests(manifest))).write(file)
         return cls.read(file)
 
     @classmethod
     def read(cls, file: Path) -> CompiledModels:
         found = json.loads(file.read_text())
         return cls(*(tuple(Compiled(**one) for one in found[part]) for part in ("tables", "tests")))
+
+    def write(self, file: Path) -> None:
+        file.write_text(json.dumps(asdict(self)))
 
     def changed_by(self, *changes: str) -> CompiledModels:
         return replace(self, changes=changes)

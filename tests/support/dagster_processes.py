@@ -13,17 +13,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import dagster as dg
 import httpx
+from filelock import FileLock
 
 PROJECT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
 
 class Home:
-    """A Dagster home of its own, and the environment in which its commands run."""
+    """A Dagster home of its own, and the environment in which its commands run.
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    With a `template` (see `home_template`) it is a copy, which takes no time.
+    """
+
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], *, template: Path | None = None
+    ) -> None:
         self.folder = folder
         self.environment = {
             **os.environ,
@@ -31,10 +39,24 @@ class Home:
             "DAGSTER_HOME": str(folder),
             **environment,
         }
+        if template is not None:
+            shutil.copytree(template, folder)
+            return
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "dagster.yaml", folder)
         self.run("dagster", "instance", "migrate")
         self.run("dagster", "instance", "concurrency", "set", "warehouse", "1")
+
+    @contextmanager
+    def instance(self) -> Iterator[dg.DagsterInstance]:
+        """The instance, in this process, with the environment of a command."""
+        with patch.dict(os.environ, self.environment), dg.DagsterInstance.get() as instance:
+            yield instance
+
+    @property
+    def index(self) -> Path:
+        """The SQLite file in which Dagster mirrors the asset events of all runs."""
+        return self.folder / "history" / "runs" / "index.db"
 
     def start(
         self, *command: str, cwd: Path = PROJECT, log: Path | None = None
@@ -94,6 +116,16 @@ class Home:
         finally:
             for process in (daemon, web):
                 kill(process, signal.SIGTERM)
+
+
+def home_template(session_folder: Path) -> Path:
+    """A Dagster home that is set up as `make install` does it, once for all processes."""
+    template = session_folder / "dagster_home"
+    with FileLock(session_folder / ".dagster_home.lock"):
+        if not template.exists():
+            beside = Home(session_folder / "dagster_home_in_the_making", {})
+            beside.folder.rename(template)
+    return template
 
 
 class Api:

@@ -1,0 +1,20 @@
+"""What the tests of the Dagster layer share: a shop, and a Dagster home, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.dagster_processes import Home, home_template
+from tests.support.shop import Shop
+
+
+@pytest.fixture
+def shop(tmp_path: Path, dbt_cache: Path) -> Shop:
+    return Shop(tmp_path / "shop", dbt_cache=dbt_cache)
+
+
+@pytest.fixture
+def home(tmp_path: Path, session_folder: Path, shop: Shop) -> Home:
+    return Home(tmp_path / "home", shop.environment, template=home_template(session_folder))

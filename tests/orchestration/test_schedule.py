@@ -1,0 +1,99 @@
+"""The daily schedule: which day it asks for at which tick (cases T1, T2, T10, T11)."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+import pytest
+
+from customer_pipeline.orchestration.location import build_defs
+from tests.support.shop import SOURCE, Shop
+
+NAME = "daily_customer_pipeline_schedule"
+ZONES = ["Europe/London", "America/New_York", "Asia/Tokyo"]
+
+
+class Schedule:
+    """The schedule of a shop whose source begins (and ends) as given."""
+
+    def __init__(self, root: Path, dbt_cache: Path, *, zone: str, lines: str) -> None:
+        shop = SOURCE.replace("timezone: Europe/London", f"timezone: {zone}")
+        shop = shop.replace("start: 2026-03-01", lines)
+        self.zone = ZoneInfo(zone)
+        self.repository = build_defs(
+            Shop(root, source=shop, dbt_cache=dbt_cache).settings
+        ).get_repository_def()
+        self.definition = self.repository.get_schedule_def(NAME)
+
+    def tick(self, day: date, hour: int = 3) -> list[dg.RunRequest] | str:
+        """What a tick on `day` asks for, or why it asks for nothing."""
+        at = datetime(day.year, day.month, day.day, hour, tzinfo=self.zone)
+        with (
+            dg.DagsterInstance.ephemeral() as instance,
+            dg.build_schedule_context(
+                instance, scheduled_execution_time=at, repository_def=self.repository
+            ) as context,
+        ):
+            evaluated = self.definition.evaluate_tick(context)
+        return list(evaluated.run_requests or []) or evaluated.skip_message or ""
+
+
+@pytest.fixture(params=ZONES)
+def schedule(request: pytest.FixtureRequest, tmp_path: Path, dbt_cache: Path) -> Schedule:
+    return Schedule(tmp_path, dbt_cache, zone=request.param, lines="start: 2025-10-01")
+
+
+def test_it_runs_at_three_in_the_zone_of_the_source(schedule: Schedule) -> None:
+    assert schedule.definition.cron_schedule == "0 3 * * *"
+    assert schedule.definition.execution_timezone == schedule.zone.key
+
+
+def test_a_tick_asks_for_the_day_that_just_closed_and_no_other(schedule: Schedule) -> None:
+    (request,) = schedule.tick(date(2026, 3, 9))
+    assert isinstance(request, dg.RunRequest)
+    assert (request.partition_key, request.run_key) == ("2026-03-08", "2026-03-08")
+    assert request.tags["dagster/priority"] == "10"
+    assert request.tags["customer_pipeline/scheduled"] == "daily_customers"
+
+
+def test_another_hour_asks_for_the_same_day_under_the_same_run_key(schedule: Schedule) -> None:
+    keys = {schedule.tick(date(2026, 3, 9), hour)[0].run_key for hour in (0, 3, 4, 23)}  # pyright: ignore[reportAttributeAccessIssue]
+    assert keys == {"2026-03-08"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [date(2026, 3, 8), date(2026, 3, 29), date(2025, 10, 26), date(2025, 11, 2)],
+    ids=["New York spring", "London spring", "London autumn", "New York autumn"],
+)
+def test_around_a_change_of_clocks_each_day_is_asked_for_once(
+    schedule: Schedule, change: date
+) -> None:
+    days = [change + timedelta(days=n) for n in range(-1, 3)]
+    asked = [request for day in days for request in schedule.tick(day)]
+    assert [request.partition_key for request in asked] == [  # pyright: ignore[reportAttributeAccessIssue]
+        (day - timedelta(days=1)).isoformat() for day in days
+    ]
+
+
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        (date(2026, 3, 1), "no day of the source shop is over yet"),
+        (date(2026, 2, 27), "no day of the source shop is over yet"),
+        (date(2026, 3, 6), "the source's last day, 2026-03-04, is past"),
+        (date(2027, 1, 1), "the source's last day, 2026-03-04, is past"),
+    ],
+)
+def test_before_the_first_day_and_after_the_last_it_skips_and_says_why(
+    tmp_path: Path, dbt_cache: Path, day: date, said: str
+) -> None:
+    lines = "start: 2026-03-01\nend: 2026-03-04"
+    schedule = Schedule(tmp_path, dbt_cache, zone="Europe/London", lines=lines)
+    assert schedule.tick(day) == said
+    for n in (2, 5):
+        (request,) = schedule.tick(date(2026, 3, n))
+        assert request.partition_key == f"2026-03-0{n - 1}"  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,140 @@
+"""A partition changes as a whole or not at all, whatever fails and whenever (contract 2 and 3; cases
+W2, W12). What a killed process leaves is in `test_killed_runs.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+
+from customer_pipeline.orchestration.location import build_defs
+from customer_pipeline.outcomes import Casualty
+from customer_pipeline.stages.publish import publish
+from customer_pipeline.stages.transform import transform
+from tests.support.faults import InjectedError, Watch, fail_before, fail_inside_insert, watched
+from tests.support.reference import MARTS, day_of
+from tests.support.shop import Shop
+from tests.support.stages import extract_and_load, new_run, record, run_stages
+from tests.support.warehouse import contents, query
+
+DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]
+# More orders on the second day than DuckDB hands on at a time: some are through when it fails.
+MANY = 2300
+
+FAULTS = {
+    "between delete and insert in raw": fail_before('insert into raw."orders"'),
+    "in the last tenth of the insert into raw": fail_inside_insert('raw."orders"', after_rows=4200),
+    "before quarantine is replaced": fail_before("delete from ops.quarantine"),
+    "before the load is recorded": fail_before("insert into ops.deliveries"),
+    "between delete and insert in the first mart": fail_before('insert into marts."daily_summary"'),
+    "in the last tenth of the insert into a mart": fail_inside_insert(
+        'marts."fct_orders"', after_rows=2100
+    ),
+    "between delete and insert in the last mart": fail_before('insert into marts."sales_summary"'),
+    "before the ledger is written": fail_before("insert into ops.partitions"),
+    "before the attempts are written": fail_before("insert into ops.attempts"),
+}
+
+
+@pytest.fixture(scope="module")
+def two_days_published(tmp_path_factory: pytest.TempPathFactory, dbt_cache: Path) -> Path:
+    shop = Shop(tmp_path_factory.mktemp("shop"), dbt_cache=dbt_cache)
+    shop.deliver_day(DAYS[0])
+    shop.deliver_day(DAYS[1], orders=MANY)
+    run_stages(shop.pipeline, DAYS[:2])
+    return shop.root
+
+
+@pytest.fixture
+def published(two_days_published: Path, tmp_path: Path) -> Shop:
+    """Two days that were published and then corrected, and a third that was never run."""
+    shutil.copytree(two_days_published, tmp_path / "shop", symlinks=True)
+    shop = Shop(tmp_path / "shop")
+    shop.deliver_day(DAYS[0], price="3.10")
+    shop.deliver_day(DAYS[1], orders=MANY - 1, price="3.10")
+    shop.deliver_day(DAYS[2])
+    return shop
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_leaves_every_published_row_and_the_ledger_as_they_were(
+    published: Shop, fault: Watch
+) -> None:
+    pipeline, path = published.pipeline, published.settings.warehouse_path
+    before = contents(path)
+    with watched(fault), pytest.raises((InjectedError, duckdb.Error)):
+        run_stages(pipeline, DAYS)
+    after = contents(path)
+    for table in ("ops.partitions", *(f"marts.{mart}" for mart in MARTS)):
+        assert after[table] == before[table]
+    for feed in ("customers", "orders"):
+        # One feed may be loaded and the other not; of each, all days or none.
+        rows = {row[0].isoformat() for row in after[f"raw.{feed}"]}
+        assert after[f"raw.{feed}"] == before[f"raw.{feed}"] or rows == set(DAYS)
+    run_stages(pipeline, DAYS)
+    found = contents(path)
+    for mart in MARTS:
+        expected = [row for day in DAYS for row in day_of(published, day).marts[mart]]
+        assert found[f"marts.{mart}"] == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("stage", ["load", "publish"])
+def test_a_fault_is_recorded_as_a_failed_attempt_of_the_day(published: Shop, stage: str) -> None:
+    table = {"load": "raw", "publish": "marts"}[stage]
+    path = published.settings.warehouse_path
+    before = contents(path)
+    with watched(fail_before(f"insert into {table}")):
+        assert not materialize(published, DAYS[0]).success
+    assert contents(path)["marts.fct_orders"] == before["marts.fct_orders"]
+    assert contents(path)["ops.partitions"] == before["ops.partitions"]
+    ((outcome, failed_at, reason),) = query(
+        path,
+        "select outcome, stage, reason from ops.attempts where partition_key = ?"
+        " order by finished_at desc limit 1",
+        [DAYS[0]],
+    )
+    assert (outcome, failed_at) == ("failed", stage)
+    assert "InjectedError" in reason
+
+
+def materialize(shop: Shop, day: str) -> dg.ExecuteInProcessResult:
+    """A run of all assets for one day, as Dagster makes it."""
+    return dg.materialize(
+        list(build_defs(shop.settings).assets or ()),
+        partition_key=day,
+        instance=dg.DagsterInstance.ephemeral(),
+        raise_on_error=False,
+    )
+
+
+def test_an_attempt_that_failed_is_made_good_by_a_later_attempt_of_the_same_run(
+    published: Shop,
+) -> None:
+    pipeline, run = published.pipeline, new_run(published.pipeline)
+    extract_and_load(pipeline, DAYS)
+    candidate = pipeline.candidate(run.run_id)
+    transform(
+        candidate,
+        DAYS,
+        pipeline=pipeline.name,
+        feeds=pipeline.feeds,
+        zone=pipeline.source.timezone,
+        landing=pipeline.landing,
+        warehouse=pipeline.warehouse,
+        project=pipeline.project,
+    )
+    with watched(fail_before("insert into marts")), pytest.raises(InjectedError):
+        publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+    record(pipeline, run, [Casualty(day, "publish", "InjectedError") for day in DAYS])
+    publication = publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+    assert [row.partition_key for row in publication.published] == DAYS
+    attempts = query(
+        pipeline.warehouse.path,
+        "select partition_key, outcome from ops.attempts where run_id = ? order by 1",
+        [run.run_id],
+    )
+    assert attempts == [(day, "published") for day in DAYS]

@@ -1,0 +1,132 @@
+"""Runs of the pipeline in this process, with Dagster's own records of them on disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from customer_pipeline.orchestration.location import build_defs
+from tests.support.dagster_processes import Home
+from tests.support.shop import Shop
+
+_RANGE_START = "dagster/asset_partition_range_start"
+_RANGE_END = "dagster/asset_partition_range_end"
+# Failures are read from the events; their stack traces are noise in a test's output.
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+By = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that has ended, and everything that Dagster stored of it."""
+
+    run_id: str
+    succeeded: bool
+    log: tuple[dg.DagsterEvent, ...]
+    checks: dict[tuple[str, str, str | None], str]
+
+    def metadata(self, asset: str, name: str) -> By:
+        """A value of the metadata of what was materialized of `asset`, by partition."""
+        return {
+            partition: value.metadata[name].value if name in value.metadata else None
+            for partition, value in self._materializations(asset)
+        }
+
+    def materialized(self, asset: str) -> list[str | None]:
+        """The partitions of `asset` that this run materialized, sorted, each as often as it was."""
+        return sorted(partition for partition, _ in self._materializations(asset))
+
+    def rows(self, asset: str) -> By:
+        return self.metadata(asset, "dagster/partition_row_count")
+
+    def results(self, check: str) -> By:
+        """What `asset_check_executions` holds of a check, by partition."""
+        return {
+            partition: status for (_, name, partition), status in self.checks.items() if name == check
+        }
+
+    def failed_checks(self) -> dict[str | None, set[str]]:
+        """The names of failed checks by partition."""
+        found: dict[str | None, set[str]] = defaultdict(set)
+        for (_, name, partition), status in self.checks.items():
+            if status == "FAILED":
+                found[partition].add(name)
+        return dict(found)
+
+    def steps(self, event: str = "STEP_SUCCESS") -> list[str]:
+        """The steps that ended so: STEP_SUCCESS, STEP_FAILURE, STEP_SKIPPED, STEP_UP_FOR_RETRY."""
+        return [one.step_key or "" for one in self.log if one.event_type_value == event]
+
+    @property
+    def error(self) -> str:
+        """What the one failed step said, without where in the code."""
+        (message,) = [
+            (one.step_failure_data.error.message if one.step_failure_data.error else "")
+            for one in self.log
+            if one.event_type_value == "STEP_FAILURE"
+        ]
+        return message
+
+    def events(self, kind: str) -> list[dg.DagsterEvent]:
+        return [one for one in self.log if one.event_type_value == kind]
+
+    def _materializations(self, asset: str) -> Iterator[tuple[str | None, dg.AssetMaterialization]]:
+        for one in self.events("ASSET_MATERIALIZATION"):
+            found = one.step_materialization_data.materialization
+            if found.asset_key.to_user_string() == asset:
+                yield found.partition, found  # pyright: ignore[reportReturnType]
+
+
+def run_days(
+    shop: Shop, home: Home, first: str, last: str | None = None, *, only: Sequence[str] = ()
+) -> Ran:
+    """Run a day, or the range from `first` to `last`.
+
+    Args:
+        only: the first parts of the keys of the assets to run (`landing`, `marts`); all by default.
+    """
+    tags = {_RANGE_START: first, _RANGE_END: last} if last else {}
+    defs = build_defs(shop.settings)
+    keys = [
+        key
+        for key in defs.resolve_asset_graph().get_all_asset_keys()
+        if not only or key.path[0] in only
+    ]
+    with home.instance() as instance:
+        result = defs.resolve_implicit_global_asset_job_def().execute_in_process(
+            instance=instance,
+            asset_selection=keys,
+            partition_key=None if last else first,
+            tags=tags,
+            run_config=_QUIET,
+            raise_on_error=False,
+        )
+        log = [entry.dagster_event for entry in instance.all_logs(result.run_id)]
+    return Ran(
+        result.run_id,
+        result.success,
+        tuple(event for event in log if event is not None),
+        _check_executions(home, result.run_id),
+    )
+
+
+def _check_executions(home: Home, run_id: str) -> dict[tuple[str, str, str | None], str]:
+    with closing(sqlite3.connect(home.index)) as index:
+        rows = index.execute(
+            "select asset_key, check_name, partition, execution_status"
+            " from asset_check_executions where run_id = ?",
+            [run_id],
+        ).fetchall()
+    found = {
+        (dg.AssetKey.from_db_string(asset).to_user_string(), check, partition): status
+        for asset, check, partition, status in rows
+    }
+    assert len(found) == len(rows), Counter(row[:3] for row in rows).most_common(3)
+    return found
