@@ -6,8 +6,8 @@ under the write-ahead log: a power cut may lose the last events, never corrupt t
 in a few statements what Dagster hands over as a batch, and partitioned check results in a row.
 
 Named in `dagster.yaml`. The files are Dagster's own in every respect: without this class, or with
-Postgres in its place, everything works as before, only slower. It is the one module that subclasses
-something from inside Dagster, which has no public base class for storages.
+Postgres in its place, everything works as before, only slower. This module and `event_rows.py` are
+the only ones that use something from inside Dagster, which has no public base class for storages.
 """
 
 from __future__ import annotations
@@ -25,42 +25,28 @@ from typing import Any, Self
 import dagster as dg
 import sqlalchemy as sa
 import sqlalchemy.event as sa_event
-from dagster import DagsterEventType, EventLogEntry
+from dagster import EventLogEntry
 from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
 from dagster._core.storage.event_log import SqliteEventLogStorage
-from dagster._core.storage.event_log.schema import (
-    AssetCheckExecutionsTable,
-    SqlEventLogStorageTable,
-)
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
 from dagster._serdes import ConfigurableClassData
+
+from customer_pipeline.orchestration.event_rows import (
+    INSERT_EVENTS,
+    INSERT_EVENTS_FOR_IDS,
+    UPDATE_CHECK,
+    Stored,
+    is_partitioned_check_result,
+    kind_of,
+    planned_rows,
+    result_row,
+)
 
 _BUSY_SECONDS = 60
 _BATCH = 1000
 # A long-lived process (the daemon, the web server) meets a new database with every run.
 _ENGINES = 8
 _TEMPORARY = "CUSTOMER_PIPELINE_TEMPORARY_EVENT_LOG"
-_CHECKS = AssetCheckExecutionsTable.c
-
-_INSERT_EVENTS = SqlEventLogStorageTable.insert()
-_INSERT_EVENTS_FOR_IDS = _INSERT_EVENTS.returning(
-    SqlEventLogStorageTable.c.id, sort_by_parameter_order=True
-)
-_UPDATE_CHECK = (
-    AssetCheckExecutionsTable.update()
-    .where(
-        _CHECKS.asset_key == sa.bindparam("of_asset"),
-        _CHECKS.check_name == sa.bindparam("of_check"),
-        _CHECKS.run_id == sa.bindparam("of_run"),
-        _CHECKS.partition == sa.bindparam("of_partition"),
-    )
-    .values(
-        execution_status=sa.bindparam("status"),
-        evaluation_event=sa.bindparam("event"),
-        evaluation_event_timestamp=sa.bindparam("at"),
-        evaluation_event_storage_id=sa.bindparam("event_id"),
-        materialization_event_storage_id=sa.bindparam("materialization_id"),
-    )
-)
 
 
 class PooledSqliteEventLogStorage(SqliteEventLogStorage):
@@ -71,6 +57,8 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         self._held_back: list[EventLogEntry] = []
         self._tables_seen: set[str] = set()
         self._has_key_columns: bool | None = None
+        # The index connection that Dagster's own methods are to use while a batch is indexed.
+        self._open: sa.Connection | None = None
         super().__init__(base_dir, inst_data)
         # Reentrant, because what is held back is written when the next connection is asked for.
         self._db_lock = threading.RLock()
@@ -91,7 +79,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def store_event(self, event: EventLogEntry) -> None:
         """Store an event; partitioned check results wait for the next event of another kind."""
         with self._db_lock:
-            if _is_partitioned_check_result(event):
+            if is_partitioned_check_result(event):
                 self._held_back.append(event)
                 if len(self._held_back) >= _BATCH:
                     self._write_held_back()
@@ -110,7 +98,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         with self._db_lock:
             for run_id, rows in by_run.items():
                 with self.run_connection(run_id) as connection:
-                    connection.execute(_INSERT_EVENTS, rows)
+                    connection.execute(INSERT_EVENTS, rows)
             if indexed:
                 with self.index_connection() as connection:
                     self._index(connection, indexed)
@@ -136,38 +124,37 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         self, connection: sa.Connection, events: Sequence[tuple[EventLogEntry, dict[str, Any]]]
     ) -> None:
         """Mirror events in the database that spans all runs, as `store_event` does singly."""
-        ids = connection.execute(_INSERT_EVENTS_FOR_IDS, [row for _, row in events]).scalars().all()
-        of_assets, newest, results = [], {}, []
+        ids = connection.execute(INSERT_EVENTS_FOR_IDS, [row for _, row in events]).scalars().all()
+        by_kind: dict[str, list[Stored]] = defaultdict(list)
         for (event, row), event_id in zip(events, ids, strict=True):
-            if event.dagster_event_type in ASSET_EVENTS:
-                of_assets.append((event, event_id))
-                newest[event.get_dagster_event().asset_key] = (event, event_id)
-            elif _is_partitioned_check_result(event):
-                results.append((event, row, event_id))
-            else:
-                self._index_check(connection, event, event_id)
-        if of_assets:
-            self._store_asset_event_tags(connection, *zip(*of_assets, strict=True))
-        for event, event_id in newest.values():
-            self._store_asset_event(connection, event, event_id)
-        if results:
+            by_kind[kind_of(event)].append(Stored(event, row, event_id))
+        if of_assets := by_kind["asset"]:
+            self._store_asset_event_tags(
+                connection, [one.event for one in of_assets], [one.event_id for one in of_assets]
+            )
+            newest = {one.event.get_dagster_event().asset_key: one for one in of_assets}
+            for one in newest.values():
+                self._store_asset_event(connection, one.event, one.event_id)
+        if planned := list(planned_rows(by_kind["planned check"])):
+            connection.execute(AssetCheckExecutionsTable.insert(), planned)
+        if results := by_kind["check result"]:
             self._index_results(connection, results)
+        for one in by_kind["other check"]:
+            self._index_check(connection, one)
 
-    def _index_results(
-        self,
-        connection: sa.Connection,
-        results: Sequence[tuple[EventLogEntry, dict[str, Any], int]],
-    ) -> None:
-        rows = [_check_row(event, row, event_id) for event, row, event_id in results]
-        updated = connection.execute(_UPDATE_CHECK, rows).rowcount
-        if updated != len(rows):
+    def _index_results(self, connection: sa.Connection, results: Sequence[Stored]) -> None:
+        rows = [result_row(result) for result in results]
+        if connection.execute(UPDATE_CHECK, rows).rowcount != len(rows):
             # Results that were not planned have no row yet; Dagster's own way makes one.
-            for event, _, event_id in results:
-                self._index_check(connection, event, event_id)
+            for result in results:
+                self._index_check(connection, result)
 
-    def _index_check(self, connection: sa.Connection, event: EventLogEntry, event_id: int) -> None:
-        with self._joined(connection):
-            self.store_asset_check_event(event, event_id)
+    def _index_check(self, connection: sa.Connection, stored: Stored) -> None:
+        self._open = connection
+        try:
+            self.store_asset_check_event(stored.event, stored.event_id)
+        finally:
+            self._open = None
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[sa.Connection]:
@@ -178,17 +165,6 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             self._write_held_back()
             with self._engine(shard).connect() as connection, connection.begin():
                 yield connection
-
-    # The index connection that calls to Dagster's own methods use while a batch is indexed.
-    _open: sa.Connection | None = None
-
-    @contextmanager
-    def _joined(self, connection: sa.Connection) -> Iterator[None]:
-        self._open = connection
-        try:
-            yield
-        finally:
-            self._open = None
 
     def _write_held_back(self) -> None:
         held_back, self._held_back = self._held_back, []
@@ -219,31 +195,6 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         if self._has_key_columns is None:
             self._has_key_columns = super()._has_asset_key_index_cols_on_connection(conn)
         return self._has_key_columns
-
-
-def _check_row(event: EventLogEntry, row: Mapping[str, Any], event_id: int) -> dict[str, Any]:
-    evaluation = event.get_dagster_event().asset_check_evaluation_data
-    target = evaluation.target_materialization_data
-    return {
-        "of_asset": evaluation.asset_key.to_string(),
-        "of_check": evaluation.check_name,
-        "of_run": event.run_id,
-        "of_partition": evaluation.partition,
-        "status": "SUCCEEDED" if evaluation.passed else "FAILED",
-        "event": row["event"],
-        "at": row["timestamp"],
-        "event_id": event_id,
-        "materialization_id": target.storage_id if target else None,
-    }
-
-
-def _is_partitioned_check_result(event: EventLogEntry) -> bool:
-    of = event.dagster_event
-    return (
-        of is not None
-        and of.event_type is DagsterEventType.ASSET_CHECK_EVALUATION
-        and of.asset_check_evaluation_data.partition is not None
-    )
 
 
 def _default_folder() -> str:

@@ -52,7 +52,7 @@ def check_results(
 ) -> Iterator[dg.AssetCheckResult]:
     """Record a result per check and partition, and yield the one per check that Dagster wants.
 
-    In a range run, be it over one partition, that last one is the worst of all, without a partition.
+    In a range run, be it over one partition, that last one is the worst of all, for no partition.
     """
     by_check: dict[str, list[CheckResult]] = defaultdict(list)
     for result in results:

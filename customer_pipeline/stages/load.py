@@ -33,8 +33,9 @@ class Loaded:
     casualties: tuple[Casualty, ...]
 
 
-class _LandingMovedError(Exception):
-    """Another run replaced a landing partition between reading its manifest and its rows."""
+class _LandingMovedError(StageError):
+    """Another run replaced a landing partition between reading its manifest and its rows, so that
+    another attempt helps; or its files are gone, so that none does."""
 
 
 @retry(
@@ -123,7 +124,11 @@ def _replace_rows(
                 [files],
             )
         except duckdb.IOException as error:
-            raise _LandingMovedError(str(error)) from error
+            raise _LandingMovedError(
+                f"the landed rows cannot be read: {error}",
+                where=feed_name,
+                todo=f"materialize landing/{feed_name} again",
+            ) from error
     counted = dict(
         connection.execute(
             f"select {column}::varchar, count(*) from {table}"

@@ -99,6 +99,14 @@ def test_a_value_longer_than_the_csv_modules_own_limit_is_read(read: Read) -> No
     assert read(f'id,name\n1,"a\n{long}"\n'.encode()).rows["name"].to_pylist() == [f"a\n{long}"]
 
 
+def test_a_long_file_keeps_the_order_and_the_lines_of_its_records(read: Read) -> None:
+    count = 45_000
+    content = "id,name\n" + "".join(f'{n},"a\nb"\n' for n in range(count))
+    rows = read(content.encode()).rows
+    assert rows["id"].to_pylist() == [str(n) for n in range(count)]
+    assert rows["_line"].to_pylist() == [2 + 2 * n for n in range(count)]
+
+
 RETURN = "a carriage return that is not part of a line end"
 
 
@@ -183,6 +191,7 @@ def test_a_header_alone_is_an_empty_delivery(read: Read, content: bytes) -> None
         (b"id,name\r1,Ada\r", "header line cannot be read: a carriage return"),
         (b'id,"name\n1,Ada\n', "header line cannot be read: a quoted field is still open"),
         (b'id,name\n1,"Ada\n2,Bob\n', "line 2: a quoted field is still open"),
+        (b'id,name\n1,"A\xff\n2,Bob\n', "line 2: a quoted field is still open"),
         (b"id,name\n1,Ada\n2,Bo", "cut off on line 3: .*final_newline: optional"),
         (b"id,name\n1,Ada\r", "cut off on line 2"),
         (b'id,name\n1,"a\nb"', "cut off on line 3"),

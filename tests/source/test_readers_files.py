@@ -176,6 +176,13 @@ def test_a_declared_encoding_is_decoded(encoding: str, tmp_path: Path) -> None:
     assert delivery.rows["name"].to_pylist() == ["José"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_header_in_any_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    for encoding in ("utf-8", "utf-16-le", "utf-32-be"):
+        path.write_bytes("\ufeffid,name\n1,Ada\n".encode(encoding))
+        assert read_delivery_of(path, "none", encoding=encoding).row_count == 1
+
+
 @pytest.mark.parametrize(
     ("encoding", "mark"),
     [("utf-8", "utf-16"), ("utf-8", "utf-32"), ("latin-1", "utf-8-sig"), ("utf-16", "utf-8-sig")],
@@ -204,6 +211,14 @@ def test_only_the_lines_with_invalid_bytes_are_lost_in_another_encoding(tmp_path
     assert delivery.rows["name"].to_pylist() == ["José…"]
     assert [(row.line, row.raw) for row in delivery.rejected] == [(3, r"2,\x81")]
     assert "byte 0x81 at byte offset 18 is not valid cp1252" in delivery.rejected[0].reason
+
+
+def test_bytes_that_are_wrong_in_their_encoding_are_not_taken_for_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    # An Á in UTF-8; in cp1252 the second byte is nothing.
+    path.write_bytes(b"id,name\n1,\xc3\x81\n")
+    delivery = read_delivery_of(path, "none", encoding="cp1252")
+    assert [row.raw for row in delivery.rejected] == [r"1,Ã\x81"]
 
 
 @given(st.binary().filter(lambda raw: b"\\" not in raw))

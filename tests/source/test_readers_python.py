@@ -272,12 +272,24 @@ def test_the_fingerprint_sees_every_difference(
 
 def test_the_fingerprint_tells_null_from_empty_and_number_from_text() -> None:
     feed = Feed.model_validate({"reader": "python", "function": "m:f", "columns": {"a": {}}})
-    columns = [["", None], [None, ""], ["", ""], ["1", "2"], [1, 2], [1.0, 2.0], [None, None]]
+    columns = [["", None], [None, ""], ["", ""], ["0", "0"], [0, 0], [0.0, 0.0], [None, None]]
     hashes = {
         delivery_of_frames([pa.table({"a": values})], feed, "test").fingerprint
         for values in columns
     }
     assert len(hashes) == len(columns)
+
+
+def test_the_fingerprint_does_not_see_what_lies_in_memory_under_a_null() -> None:
+    feed = Feed.model_validate({"reader": "python", "function": "m:f", "columns": {"a": {}}})
+    hashes = set()
+    for under_null in (0, 7):
+        values = pa.array([1, under_null], pa.int64()).buffers()[1]
+        first_only = pa.array([True, False]).buffers()[1]
+        column = pa.Array.from_buffers(pa.int64(), 2, [first_only, values])
+        assert column.to_pylist() == [1, None]
+        hashes.add(delivery_of_frames([pa.table({"a": column})], feed, "test").fingerprint)
+    assert len(hashes) == 1
 
 
 def failing(raised: Exception, *, late: bool) -> Callable[[Window], Any]:

@@ -35,4 +35,5 @@ def real_dbt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path, dbt_cache: Path) -> Shop:
-    return Shop(tmp_path / "shop", dbt_cache=dbt_cache)
+    # Quotes and wild cards in a path are characters like any others.
+    return Shop(tmp_path / "the shop's [data]", dbt_cache=dbt_cache)

@@ -70,17 +70,14 @@ def match_columns(
     return ColumnMatch({name: name not in absent for name in declared}, tuple(warnings))
 
 
-def with_lines(rows: pa.Table, lines: pa.Array) -> pa.Table:
+def with_lines(rows: pa.Table, lines: pa.Array | pa.ChunkedArray) -> pa.Table:
     """`rows` with `_line` as its last column; columns that hold nothing but nulls and have no type
     become text, so that a day without values does not differ in kind from the others."""
-    untyped = [field.name for field in rows.schema if pa.types.is_null(field.type)]
-    for name in untyped:
-        rows = rows.set_column(
-            rows.schema.get_field_index(name),
-            name,
-            pa.nulls(rows.num_rows, pa.string()),
-        )
-    return rows.append_column(LINE, lines)
+    columns = {
+        name: pa.nulls(len(lines), pa.string()) if pa.types.is_null(values.type) else values
+        for name, values in zip(rows.column_names, rows.columns, strict=True)
+    }
+    return pa.table({**columns, LINE: lines})
 
 
 def _refuse_unusable_names(delivered: Sequence[str], where: str) -> None:
