@@ -62,5 +62,6 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url pyproject.toml --output-file requirements.txt
 	uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url pyproject.toml --group dev --constraints requirements.txt --output-file requirements-dev.txt
 
+# Only what can be made again: neither the data nor Dagster's history.
 clean:
-	rm -rf $(VENV) .dagster_home data dbt_project/target dbt_project/logs .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dbt_project/target dbt_project/logs .pytest_cache .ruff_cache .hypothesis

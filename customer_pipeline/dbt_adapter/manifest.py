@@ -83,7 +83,7 @@ class DbtProject:
     def _tests(self, pipeline: str) -> Iterator[Test]:
         models = self.models_of(pipeline)
         for unique_id, node in self.manifest["nodes"].items():
-            if node["resource_type"] == "test" and pipeline in node["fqn"]:
+            if node["resource_type"] == "test" and self._is_selected(node, pipeline):
                 yield Test(
                     unique_id=unique_id,
                     name=node["name"],
@@ -94,6 +94,15 @@ class DbtProject:
                     failures=f"{node['schema']}.{node['alias']}",
                     warn_only=node["config"]["severity"].lower() == "warn",
                 )
+
+    def _is_selected(self, test: Mapping[str, Any], pipeline: str) -> bool:
+        """Whether dbt runs the test with the pipeline: it lies in the pipeline's folder, or, like a
+        singular test in `tests/`, reads something that does."""
+        nodes = [self.manifest["nodes"], self.manifest["sources"]]
+        read = [
+            kind[name] for name in test["depends_on"]["nodes"] for kind in nodes if name in kind
+        ]
+        return any(pipeline in node["fqn"] for node in [test, *read])
 
     def _shown_on(self, test: Mapping[str, Any], models: Mapping[str, Any]) -> str:
         """The model a test is about, or, where that is no table, the first table made from it."""

@@ -65,7 +65,7 @@ class Pipeline:
 
     @cached_property
     def landing(self) -> Landing:
-        return Landing(self.settings.landing_path, self.partitions.column)
+        return Landing(self.settings.landing_path, self.partitions.column, self.source.name)
 
     @cached_property
     def warehouse(self) -> Warehouse:

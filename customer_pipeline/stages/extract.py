@@ -53,8 +53,9 @@ def extract(
 
     Raises:
         TransientError: a source could not be reached, and `give_up` is false.
-        ConfigError: the feed's declaration cannot work.
+        ConfigError: the feed's declaration cannot work, or the folder is another source's.
     """
+    landing.claim()
     with (
         duckdb.connect() as database,
         ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,

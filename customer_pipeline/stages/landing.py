@@ -15,12 +15,14 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
 from filelock import FileLock
+
+from customer_pipeline.errors import ConfigError
 
 # What an extract found: rows; nothing, which is right by rule; or what cannot be used.
 State = Literal["landed", "absent", "rejected"]
@@ -54,10 +56,34 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Landing:
-    """The landing area below `root`, for partitions kept in folders `<column>=<key>`."""
+    """The landing area below `root`, for partitions kept in folders `<column>=<key>`.
+
+    It belongs to one source: `source` is that one's name.
+    """
 
     root: Path
     column: str
+    source: str
+
+    def claim(self) -> None:
+        """See that nothing of another source is kept here, and keep others out from now on.
+
+        Raises:
+            ConfigError: the folder belongs to another source.
+        """
+        marker = self.root / "SOURCE"
+        self.root.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.root / ".lock"):
+            if not marker.exists():
+                marker.write_text(self.source)
+            owner = marker.read_text()
+        if owner != self.source:
+            raise ConfigError(
+                f"this data folder belongs to the source {owner!r}; days of {self.source!r} would"
+                " be mixed with its days in the published tables",
+                where=str(self.root.parent),
+                todo="set CUSTOMER_PIPELINE_DATA_DIR to a folder of its own for each source",
+            )
 
     def folder(self, feed: str, key: str) -> Path:
         return self.root / feed / f"{self.column}={key}"
@@ -114,7 +140,8 @@ class Landing:
 
 
 def _digest(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()[:16]
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _sync(path: Path) -> None:

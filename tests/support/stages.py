@@ -8,11 +8,12 @@ from uuid import uuid4
 
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty
+from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
 from customer_pipeline.stages.publish import Publication, publish
-from customer_pipeline.stages.transform import transform
-from customer_pipeline.stages.validate import validate
+from customer_pipeline.stages.transform import Built, transform
+from customer_pipeline.stages.validate import Validation, validate
 from customer_pipeline.warehouse.ledger import Run, record_failures
 
 
@@ -21,20 +22,11 @@ def run_stages(pipeline: Pipeline, keys: Sequence[str]) -> Publication | None:
     run = new_run(pipeline)
     extract_and_load(pipeline, keys, run_id=run.run_id)
     candidate = pipeline.candidate(run.run_id)
-    built = transform(
-        candidate,
-        keys,
-        pipeline=pipeline.name,
-        feeds=pipeline.feeds,
-        zone=pipeline.source.timezone,
-        landing=pipeline.landing,
-        warehouse=pipeline.warehouse,
-        project=pipeline.project,
-    )
+    built = transform_keys(pipeline, keys, candidate)
     record(pipeline, run, built.casualties)
     if not built.partition_keys:
         return None
-    validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)
+    validate_candidate(pipeline, candidate)
     return publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
 
 
@@ -69,3 +61,23 @@ def extract_and_load(pipeline: Pipeline, keys: Sequence[str], *, run_id: str = "
             warehouse=pipeline.warehouse,
             run_id=run_id,
         )
+
+
+def transform_keys(pipeline: Pipeline, keys: Sequence[str], candidate: Candidate) -> Built:
+    """Build `keys` in `candidate`; they must be loaded."""
+    return transform(
+        candidate,
+        keys,
+        pipeline=pipeline.name,
+        feeds=pipeline.feeds,
+        zone=pipeline.source.timezone,
+        landing=pipeline.landing,
+        warehouse=pipeline.warehouse,
+        project=pipeline.project,
+    )
+
+
+def validate_candidate(pipeline: Pipeline, candidate: Candidate) -> Validation:
+    return validate(
+        candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules
+    )
