@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import dagster as dg
 
-from customer_pipeline.errors import PipelineError, TransientError
+from customer_pipeline.errors import PartitionError, PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty, Stage
 from customer_pipeline.warehouse.ledger import Run, record_failures
@@ -35,9 +36,13 @@ def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage)
     partitions of the run are recorded as failed, unless another attempt follows and says otherwise.
     """
     try:
+        _refuse_what_is_no_partition(context, pipeline)
         yield
     except (dg.Failure, dg.RetryRequested):
         raise
+    except PartitionError as error:
+        # There are no such partitions, so there is nothing to record of them.
+        raise dg.Failure(str(error), allow_retries=False) from None
     except TransientError as error:
         if may_retry(context, pipeline):
             context.log.warning(f"trying again in {pipeline.settings.retry_delay:g} s: {error}")
@@ -50,7 +55,8 @@ def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage)
         _record_all(context, pipeline, stage, str(error))
         raise dg.Failure(str(error), allow_retries=False) from error.__cause__
     except Exception as error:
-        _record_all(context, pipeline, stage, f"{type(error).__name__}: {error}")
+        if not may_retry(context, pipeline):
+            _record_all(context, pipeline, stage, f"{type(error).__name__}: {error}")
         raise
 
 
@@ -66,6 +72,20 @@ def record(
     with pipeline.warehouse.write() as connection:
         ensure_ledger(connection)
         record_failures(connection, run_of(context, pipeline), found)
+
+
+def _refuse_what_is_no_partition(context: dg.AssetExecutionContext, pipeline: Pipeline) -> None:
+    """A range in the tags of a run reaches a step as it is: Dagster checks single keys only."""
+    try:
+        keys = context.partition_keys
+    except Exception as error:
+        raise PartitionError(str(error), todo="ask for days inside the source's range") from error
+    newest = pipeline.partitions.window(keys[-1])
+    if newest.end > datetime.now(UTC):
+        raise PartitionError(
+            f"{newest.key} is not over yet",
+            todo=f"it can be run from {newest.end:%Y-%m-%d %H:%M} ({newest.end.tzinfo}) on",
+        )
 
 
 def _record_all(

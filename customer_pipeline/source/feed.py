@@ -151,6 +151,10 @@ class Feed(Frozen):
         needed = "function" if self.reader == "python" else "path"
         if getattr(self, needed) is None:
             raise ValueError(f"reader {self.reader} needs {needed!r}")
+        if all(column.is_constant for column in self.columns.values()):
+            raise ValueError(
+                "all columns are constants: nothing of what is delivered would be loaded"
+            )
         foreign = self.model_fields_set & _READER_FIELDS.keys()
         if wrong := sorted(name for name in foreign if self.reader not in _READER_FIELDS[name]):
             raise ValueError(f"reader {self.reader} takes no {wrong[0]!r}")

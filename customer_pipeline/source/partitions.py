@@ -52,7 +52,7 @@ class DailyPartitions:
         """The window of `key` (`YYYY-MM-DD`).
 
         Raises:
-            PartitionError: when the key is no date in that form, or outside the range of the source.
+            PartitionError: when the key is no such date, or outside the range of the source.
         """
         day = self._parse(key)
         if day < self.first or (self.last is not None and day > self.last):

@@ -23,7 +23,7 @@ from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, first_reasons
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.stages.landing import Landing
+from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.stages.load import why_unusable
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse, prepare
@@ -35,7 +35,7 @@ create schema run;
 create table run.partitions (partition_key varchar);
 create table run.deliveries (
     feed varchar, partition_key varchar, state varchar, source_rows bigint,
-    quarantined_rows bigint, raw_rows bigint, fingerprint varchar
+    quarantined_rows bigint, raw_rows bigint, fingerprint varchar, declaration varchar
 );
 create table run.casualties (partition_key varchar, stage varchar, reason varchar);
 """
@@ -54,6 +54,11 @@ class Delivered:
     quarantined_rows: int
     raw_rows: int
     fingerprint: str
+    declaration: str
+
+    def is_of(self, manifest: Manifest) -> bool:
+        """Whether this delivery, landed under these rules, is the one that `manifest` tells of."""
+        return (self.fingerprint, self.declaration) == (manifest.fingerprint, manifest.declaration)
 
 
 @dataclass(frozen=True)
@@ -180,8 +185,8 @@ def _recorded(
     if not columns_of(connection, "ops", "deliveries", database="warehouse"):
         return {}
     rows = connection.execute(
-        "select feed, partition_key, state, source_rows, quarantined_rows, raw_rows, fingerprint"
-        " from warehouse.ops.deliveries where partition_key in (select unnest(?))",
+        "select feed, partition_key, state, source_rows, quarantined_rows, raw_rows, fingerprint,"
+        " declaration from warehouse.ops.deliveries where partition_key in (select unnest(?))",
         [list(keys)],
     ).fetchall()
     return {(row[0], row[1]): Delivered(*row) for row in rows}
@@ -202,10 +207,10 @@ def _not_ready(
                 yield Casualty(key, "extract", reason)
             elif delivered is None:
                 yield Casualty(key, "load", f"{name}: never loaded; materialize raw/{name} first")
-            elif manifest is not None and delivered.fingerprint != manifest.fingerprint:
+            elif manifest is not None and not delivered.is_of(manifest):
                 yield Casualty(
                     key,
                     "load",
-                    f"{name}: raw is not what is landed now (another run took a newer delivery);"
-                    f" materialize raw/{name} again",
+                    f"{name}: raw is not what is landed now (a newer delivery, or other rules of the"
+                    f" feed); materialize raw/{name} again",
                 )

@@ -89,12 +89,14 @@ class Landing:
         return self.root / feed / f"{self.column}={key}"
 
     def read(self, feed: str, key: str) -> Manifest | None:
-        """The manifest of the last extract, or None when there was none."""
+        """The manifest of the last extract, or None when there was none that this code can read."""
         try:
             text = (self.folder(feed, key) / MANIFEST).read_text()
         except FileNotFoundError:
             return None
         content = json.loads(text)
+        if content.keys() != Manifest.__dataclass_fields__.keys():
+            return None  # written by another version of the code: to be extracted again
         return Manifest(**content | {"warnings": tuple(content["warnings"])})
 
     def data_path(self, manifest: Manifest) -> Path | None:

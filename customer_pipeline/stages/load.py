@@ -192,6 +192,7 @@ def _record(
                 "quarantined_rows": manifest.quarantined_rows,
                 "raw_rows": manifest.landed_rows,
                 "fingerprint": manifest.fingerprint,
+                "declaration": manifest.declaration,
                 "run_id": run_id,
                 "loaded_at": loaded_at,
             }

@@ -88,13 +88,12 @@ def _superseded(
 
     That run publishes the newer delivery; publishing the older one after it would undo its work.
     """
-    now = dict(
-        connection.execute(
-            "select (feed, partition_key), fingerprint from ops.deliveries"
-            " where partition_key in (select unnest(?))",
-            [list(keys)],
-        ).fetchall()
-    )
+    rows = connection.execute(
+        "select feed, partition_key, fingerprint, declaration from ops.deliveries"
+        " where partition_key in (select unnest(?))",
+        [list(keys)],
+    ).fetchall()
+    loaded_now = set(rows)
     return [
         Casualty(
             row.partition_key,
@@ -102,7 +101,8 @@ def _superseded(
             f"{row.feed}: another run has loaded a newer delivery; run this partition again",
         )
         for row in delivered
-        if row.partition_key in keys and now.get((row.feed, row.partition_key)) != row.fingerprint
+        if row.partition_key in keys
+        and (row.feed, row.partition_key, row.fingerprint, row.declaration) not in loaded_now
     ]
 
 

@@ -59,6 +59,7 @@ create table if not exists ops.deliveries (
     quarantined_rows bigint not null,
     raw_rows bigint not null,
     fingerprint varchar not null,
+    declaration varchar not null,
     run_id varchar not null,
     loaded_at timestamptz not null
 );

@@ -41,7 +41,7 @@ class OneFeed:
 
     @property
     def landing(self) -> Landing:
-        return Landing(self.root / "landing", DailyPartitions.column)
+        return Landing(self.root / "landing", DailyPartitions.column, "shop")
 
     @property
     def warehouse(self) -> Warehouse:

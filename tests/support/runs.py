@@ -65,13 +65,17 @@ class Ran:
         return [one.step_key or "" for one in self.log if one.event_type_value == event]
 
     @property
+    def errors(self) -> dict[str, str]:
+        """What the failed steps said, without where in the code, by step."""
+        return {
+            one.step_key or "": one.step_failure_data.error_display_string.split("\nStack Trace")[0]
+            for one in self.events("STEP_FAILURE")
+        }
+
+    @property
     def error(self) -> str:
-        """What the one failed step said, without where in the code."""
-        (message,) = [
-            (one.step_failure_data.error.message if one.step_failure_data.error else "")
-            for one in self.log
-            if one.event_type_value == "STEP_FAILURE"
-        ]
+        """What the one failed step said."""
+        (message,) = self.errors.values()
         return message
 
     def events(self, kind: str) -> list[dg.DagsterEvent]:
