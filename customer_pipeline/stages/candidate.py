@@ -211,6 +211,6 @@ def _not_ready(
                 yield Casualty(
                     key,
                     "load",
-                    f"{name}: raw is not what is landed now (a newer delivery, or other rules of the"
-                    f" feed); materialize raw/{name} again",
+                    f"{name}: raw is not what is landed now (a newer delivery, or one under other"
+                    f" rules of the feed); materialize raw/{name} again",
                 )

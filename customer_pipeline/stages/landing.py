@@ -74,9 +74,11 @@ class Landing:
         marker = self.root / "SOURCE"
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".lock"):
-            if not marker.exists():
+            owner = marker.read_text() if marker.exists() else ""
+            # Empty when whoever wrote it was killed just then.
+            if not owner:
                 marker.write_text(self.source)
-            owner = marker.read_text()
+                owner = self.source
         if owner != self.source:
             raise ConfigError(
                 f"this data folder belongs to the source {owner!r}; days of {self.source!r} would"

@@ -148,29 +148,30 @@ def land_only(pipeline: Pipeline, feed: str, day: str) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> DbtProject:
+    """Customers are no longer unique within a day, and two tests say which orders they dislike:
+    one with the day, one without."""
+    return changed_project(
+        tmp_path_factory.mktemp("project"),
+        {"models/daily_customers/dim_customers.sql": (") = 1", ") >= 1")},
+        {
+            "tests/no_order_is_bad.sql": (
+                "select _date, order_id from {{ ref('fct_orders') }} where order_id = 'bad'"
+            ),
+            "tests/no_order_is_worse.sql": (
+                "select order_id from {{ ref('fct_orders') }} where order_id = 'worse'"
+            ),
+            "tests/no_order_is_strange.sql": (
+                "{{ config(severity='warn') }}"
+                " select order_id from {{ ref('fct_orders') }} where order_id = 'strange'"
+            ),
+        },
+    )
+
+
 class TestDbtTests:
     """With real dbt: what its failing tests hold back."""
-
-    @pytest.fixture(scope="class")
-    def project(self, tmp_path_factory: pytest.TempPathFactory) -> DbtProject:
-        """Customers are no longer unique within a day, and two tests say which orders they dislike:
-        one with the day, one without."""
-        return changed_project(
-            tmp_path_factory.mktemp("project"),
-            {"models/daily_customers/dim_customers.sql": (") = 1", ") >= 1")},
-            {
-                "tests/no_order_is_bad.sql": (
-                    "select _date, order_id from {{ ref('fct_orders') }} where order_id = 'bad'"
-                ),
-                "tests/no_order_is_worse.sql": (
-                    "select order_id from {{ ref('fct_orders') }} where order_id = 'worse'"
-                ),
-                "tests/no_order_is_strange.sql": (
-                    "{{ config(severity='warn') }}"
-                    " select order_id from {{ ref('fct_orders') }} where order_id = 'strange'"
-                ),
-            },
-        )
 
     @pytest.fixture
     def pipeline(self, loaded: Pipeline, project: DbtProject, real_dbt: None) -> Pipeline:

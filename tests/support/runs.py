@@ -61,7 +61,7 @@ class Ran:
         return dict(found)
 
     def steps(self, event: str = "STEP_SUCCESS") -> list[str]:
-        """The steps that ended so: STEP_SUCCESS, STEP_FAILURE, STEP_SKIPPED, STEP_UP_FOR_RETRY."""
+        """The steps with such an event, in order: STEP_START, STEP_SUCCESS, STEP_FAILURE, STEP_UP_FOR_RETRY."""
         return [one.step_key or "" for one in self.log if one.event_type_value == event]
 
     @property

@@ -1,0 +1,247 @@
+"""What the code location offers. A new public object changes the sets that are pinned here, because
+users' scripts and schedules rely on these names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from customer_pipeline.orchestration.location import build_defs
+from customer_pipeline.settings import DEMO_SOURCE, Settings
+from tests.support.dagster_processes import BIN, PROJECT, Home
+from tests.support.shop import SOURCE, Shop
+
+ASSETS = {
+    "extract": ["landing/customers", "landing/events", "landing/orders"],
+    "load": ["raw/customers", "raw/events", "raw/orders"],
+    "transform": [
+        "candidate/daily_summary",
+        "candidate/dim_customers",
+        "candidate/fct_orders",
+        "candidate/sales_summary",
+    ],
+    "validate": ["validation/daily_customers"],
+    "publish": [
+        "marts/daily_summary",
+        "marts/dim_customers",
+        "marts/fct_orders",
+        "marts/sales_summary",
+    ],
+}
+CHECKS = {
+    "landing/customers": ["delivery_is_usable"],
+    "landing/events": ["delivery_is_usable"],
+    "landing/orders": ["delivery_is_usable"],
+    "candidate/daily_summary": [
+        "an_order_line_says_what_was_ordered_when",
+        "counts_of_a_day_fit_together",
+        "net_sales_are_gross_and_cancelled_sales",
+        "unique_daily_summary__date",
+    ],
+    "candidate/dim_customers": [
+        "not_null_dim_customers_customer_id",
+        "not_null_stg_customers_updated_at",
+        "unique_dim_customers_customer_id",
+    ],
+    "candidate/fct_orders": [
+        "a_cancellation_sells_no_units",
+        "line_counts_of_an_order_fit_together",
+        "not_null_fct_orders_order_id",
+        "not_null_fct_orders_units",
+        "the_customer_of_an_order_was_seen_that_day",
+        "unique_fct_orders_order_id",
+    ],
+    "candidate/sales_summary": [
+        "not_null_sales_summary_country",
+        "unique_sales_summary_country",
+    ],
+    "validation/daily_customers": [
+        "customers_dropped_rows_within_threshold",
+        "customers_has_rows",
+        "customers_raw_rows_match_landing",
+        "customers_source_rows_are_landed_or_quarantined",
+        "daily_summary_cancelled_orders_match_fct_orders",
+        "daily_summary_customers_match_raw",
+        "daily_summary_gross_sales_match_fct_orders",
+        "daily_summary_lines_without_customer_match_fct_orders",
+        "daily_summary_net_sales_match_raw",
+        "daily_summary_order_lines_match_raw",
+        "daily_summary_orders_match_fct_orders",
+        "dim_customers_customers_match_raw",
+        "dim_customers_newest_update_matches_raw",
+        "events_dropped_rows_within_threshold",
+        "events_has_rows",
+        "events_raw_rows_match_landing",
+        "events_source_rows_are_landed_or_quarantined",
+        "fct_orders_lines_without_customer_match_raw",
+        "fct_orders_net_sales_match_raw",
+        "fct_orders_order_lines_match_raw",
+        "fct_orders_orders_match_raw",
+        "fct_orders_units_match_raw",
+        "orders_dropped_rows_within_threshold",
+        "orders_has_rows",
+        "orders_raw_rows_match_landing",
+        "orders_source_rows_are_landed_or_quarantined",
+        "partition_is_publishable",
+        "sales_summary_net_sales_match_raw",
+        "sales_summary_orders_match_fct_orders",
+        "sales_summary_units_match_raw",
+    ],
+}
+JOBS = ["daily_customer_pipeline"]
+SCHEDULES = {"daily_customer_pipeline_schedule": "daily_customer_pipeline"}
+SENSORS: list[str] = []
+
+Names = dict[str, list[str]]
+
+
+@pytest.fixture
+def repository(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    dbt_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> dg.RepositoryDefinition:
+    """The location over a shipped source, by the name of its file."""
+    monkeypatch.setenv("ONLINE_RETAIL_DIR", str(tmp_path))
+    (tmp_path / ".dbt").symlink_to(dbt_cache)
+    source = DEMO_SOURCE.with_name(f"{request.param}.yaml")
+    return build_defs(Settings(source=source, data_dir=tmp_path)).get_repository_def()
+
+
+@pytest.mark.parametrize(
+    ("repository", "feeds"),
+    [("demo", {"customers", "events", "orders"}), ("online_retail", {"customers", "orders"})],
+    indirect=["repository"],
+)
+def test_the_names_that_others_rely_on(repository: dg.RepositoryDefinition, feeds: set) -> None:
+    absent = {"customers", "events", "orders"} - feeds
+    graph = repository.asset_graph
+    assets, checks = defaultdict(list), defaultdict(list)
+    for key in graph.get_all_asset_keys():
+        assets[graph.get(key).group_name].append(key.to_user_string())
+    for check in graph.asset_check_keys:
+        checks[check.asset_key.to_user_string()].append(check.name)
+    assert _sorted(assets) == _without(absent, ASSETS)
+    assert _sorted(checks) == _without(absent, CHECKS)
+    assert sorted(name for name in repository.job_names if not name.startswith("__")) == JOBS
+    schedules = repository.schedule_defs
+    assert {schedule.name: schedule.job_name for schedule in schedules} == SCHEDULES
+    assert sorted(sensor.name for sensor in repository.sensor_defs) == SENSORS
+
+
+@pytest.mark.parametrize("repository", ["demo"], indirect=True)
+def test_every_asset_is_in_the_job_and_takes_many_days_in_one_run(
+    repository: dg.RepositoryDefinition,
+) -> None:
+    (job,) = (repository.get_job(name) for name in JOBS)
+    graph = repository.asset_graph
+    assert job.asset_layer.executable_asset_keys == graph.get_all_asset_keys()
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.backfill_policy == dg.BackfillPolicy.single_run(), key
+        assert node.partitions_def == job.partitions_def, key
+        assert node.description, key
+
+
+@pytest.mark.parametrize("repository", ["demo"], indirect=True)
+def test_all_outputs_of_a_step_depend_on_the_same_assets(
+    repository: dg.RepositoryDefinition,
+) -> None:
+    """The UI refuses to backfill a step whose outputs depend on different things."""
+    graph = repository.asset_graph
+    for key in graph.get_all_asset_keys():
+        parents = {frozenset(graph.get(one).parent_keys) for one in graph.get(key).execution_set_asset_keys}
+        assert len(parents) == 1, key
+
+
+@pytest.mark.parametrize("repository", ["demo"], indirect=True)
+def test_no_schedule_is_on_by_itself(repository: dg.RepositoryDefinition) -> None:
+    for schedule in repository.schedule_defs:
+        assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED
+
+
+def test_the_location_has_one_name_wherever_it_is_loaded_from() -> None:
+    workspace = yaml.safe_load((PROJECT / "workspace.yaml").read_text())
+    (module,) = (entry["python_module"] for entry in workspace["load_from"])
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
+    assert module == {
+        "module_name": "customer_pipeline.definitions",
+        "location_name": "customer_pipeline",
+    }
+    assert project == {
+        "root_module": "customer_pipeline",
+        "code_location_name": "customer_pipeline",
+    }
+
+
+def test_definitions_load_in_a_fresh_interpreter_and_leave_nothing_but_the_parsed_models(
+    tmp_path: Path, dbt_cache: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / ".dbt").symlink_to(dbt_cache)
+    code = """
+import json, sys
+from customer_pipeline.definitions import defs
+loaded = defs().get_repository_def()
+print(json.dumps([len(loaded.asset_graph.get_all_asset_keys()), "dbt.cli.main" in sys.modules]))
+"""
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if "CUSTOMER_PIPELINE" not in name},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    # dbt takes longer to import than all the rest, and is not needed to load.
+    assert json.loads(loaded.stdout) == [sum(map(len, ASSETS.values())), False]
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert left == ["data", "data/.dbt"]
+
+
+def test_a_broken_import_in_a_feed_is_named_in_the_error_of_the_location(
+    tmp_path: Path, home: Home
+) -> None:
+    (tmp_path / "shop_feeds.py").write_text("import no_such_library\n\ndef orders(window): ...\n")
+    source = SOURCE.replace(
+        "reader: csv\n    path: deliveries/orders/{date}.csv",
+        "reader: python\n    function: shop_feeds:orders",
+    )
+    shop = Shop(tmp_path / "broken", source=source)
+    home.environment |= shop.environment | {"PYTHONPATH": str(tmp_path)}
+    checked = home.run(
+        *(str(BIN / "dagster"), "definitions", "validate"),
+        *("-m", "customer_pipeline.definitions"),
+        check=False,
+    )
+    assert checked.returncode == 1
+    assert (
+        f"{shop.source_path}:18: feeds.orders.function: shop_feeds:orders cannot be imported:"
+        " ModuleNotFoundError: No module named 'no_such_library'"
+    ) in checked.stdout
+
+
+def _sorted(names: Names) -> Names:
+    return {key: sorted(found) for key, found in sorted(names.items())}
+
+
+def _without(feeds: set[str], names: Names) -> Names:
+    """`names` of a location whose source lacks these feeds."""
+
+    def is_left(name: str) -> bool:
+        return not any(name.startswith(f"{feed}_") or name.endswith(f"/{feed}") for feed in feeds)
+
+    kept = {key: list(filter(is_left, found)) for key, found in names.items() if is_left(key)}
+    return _sorted(kept)
