@@ -9,7 +9,7 @@ from customer_pipeline.orchestration.assets import pipeline_assets
 from customer_pipeline.orchestration.jobs import daily_job, daily_schedule
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.settings import Settings, environment
-from customer_pipeline.source.yaml_file import load_source
+from customer_pipeline.source.yaml.source_file import load_source
 
 
 def build_pipeline(settings: Settings) -> Pipeline:

@@ -13,7 +13,7 @@ import dagster as dg
 
 from customer_pipeline.orchestration.events import check_spec
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.source.mapping import sql_type
+from customer_pipeline.source.mapping.query import sql_type
 from customer_pipeline.stages.validate import check_names
 
 PUBLISHABLE = "partition_is_publishable"

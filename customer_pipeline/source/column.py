@@ -1,7 +1,7 @@
 """One loaded column of a feed as frozen values: where it comes from, and its type.
 
 What belongs here: what a user may write under a column, and the rules between these fields. What
-does not: the SQL that follows from it (`casts.py`, `mapping.py`).
+does not: the SQL that follows from it (`mapping/`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from customer_pipeline.source.delivery import LINE
-from customer_pipeline.source.formats import EPOCH_FORMATS, parse_format
+from customer_pipeline.source.mapping.formats import EPOCH_FORMATS, parse_format
 
 # DuckDB's decimals have 38 digits at most.
 _MAX_PRECISION = 38

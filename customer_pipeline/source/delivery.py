@@ -1,7 +1,7 @@
 """What a reader hands over: the delivered records, and what could not be read as a record.
 
 What belongs here: the values that every reader returns. What does not: reading (see `readers/`) and
-mapping delivered columns to loaded ones (see `mapping.py`).
+mapping delivered columns to loaded ones (see `mapping/`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The source YAML as frozen values: what a source is, which feeds it offers, and by which rules.
 
 What belongs here: the fields a user may write, their types, defaults and the rules between them.
-What does not: finding and parsing the file, and saying on which line a mistake is (`yaml_file.py`).
+What does not: finding and parsing the file, and saying on which line a mistake is (`yaml/`).
 """
 
 from __future__ import annotations

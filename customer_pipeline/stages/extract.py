@@ -5,7 +5,7 @@ not what it should be leaves a *rejected* landing: no rows, and the reason. So t
 always tells what the source looked like when it was last read, and no later stage can take old rows
 for new ones.
 
-What does not belong here: reading formats (`source/readers`), casts (`source/mapping.py`).
+What does not belong here: reading formats (`source/readers`), casts (`source/mapping`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError, TransientError
 from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.mapping import REASON, exact_rows, mapping_query
+from customer_pipeline.source.mapping.query import REASON, exact_rows, mapping_query
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.stages.landing import Landing, Manifest

@@ -17,7 +17,7 @@ from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.mapping import sql_type
+from customer_pipeline.source.mapping.query import sql_type
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse

@@ -23,10 +23,10 @@ from customer_pipeline.source import demo
 from customer_pipeline.source.demo_shop import sales_export
 from customer_pipeline.source.demo_shop.options import Options
 from customer_pipeline.source.feed import Source
-from customer_pipeline.source.mapping import mapping_query
+from customer_pipeline.source.mapping.query import mapping_query
 from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.source.reading import read_delivery
-from customer_pipeline.source.yaml_file import load_source
+from customer_pipeline.source.yaml.source_file import load_source
 
 LONDON = ZoneInfo("Europe/London")
 DAYS = DailyPartitions(date(2020, 1, 1), None, LONDON)

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.mapping import exact_rows, mapping_query
+from customer_pipeline.source.mapping.query import exact_rows, mapping_query
+from customer_pipeline.source.mapping.text_casts import sql_type
 from customer_pipeline.source.partitions import DailyPartitions, Window
-from customer_pipeline.source.text_casts import sql_type
-from customer_pipeline.source.yaml_file import load_source
+from customer_pipeline.source.yaml.source_file import load_source
 
 _WIDE = Context(prec=400)
 RETAIL = "customer_pipeline/source/online_retail.yaml"

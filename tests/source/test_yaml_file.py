@@ -16,7 +16,7 @@ from customer_pipeline.settings import PACKAGE
 from customer_pipeline.source.feed import EmptyDays, Source
 from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.source.reading import delivery_path
-from customer_pipeline.source.yaml_file import load_source
+from customer_pipeline.source.yaml.source_file import load_source
 
 Load = Callable[..., Source]
 Refuse = Callable[..., ConfigError]

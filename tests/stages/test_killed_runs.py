@@ -4,7 +4,6 @@ mends the rest (contract 2; case W12).
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -25,7 +26,7 @@ SCHEMA = pa.schema(
         ("other", pa.string()),
         ("number", pa.int64()),
         ("money", pa.decimal128(18, 4)),
-        ("at", pa.timestamp("us", "UTC")),
+        ("moment", pa.timestamp("us", "UTC")),
         ("flag", pa.bool_()),
     ]
 )
@@ -40,7 +41,7 @@ rows = st.fixed_dictionaries(
         "other": texts,
         "number": st.none() | st.integers(-(2**63), 2**63 - 1),
         "money": st.none() | st.decimals("-99999999", "99999999", places=4),
-        "at": st.none()
+        "moment": st.none()
         | st.datetimes(
             datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)
         ),
@@ -62,39 +63,41 @@ def hashes(*marts: Sequence[Row], session: str = "", columns: str = "*") -> dict
         return content_hashes(connection, relations, "_date", [str(day) for day in DAYS])
 
 
-@settings(max_examples=80, deadline=None)
-@given(table=tables, seed=st.integers())
-@pytest.mark.parametrize(
-    "session",
-    [
-        "",
-        "set threads = 1",
-        "set preserve_insertion_order = false; set default_order = 'desc'",
-        "set default_null_order = 'nulls_first'; set integer_division = true",
-    ],
+@settings(max_examples=50, deadline=None)
+@given(
+    table=tables,
+    seed=st.integers(),
+    session=st.sampled_from(
+        [
+            "set threads = 1",
+            "set preserve_insertion_order = false; set default_order = 'desc'",
+            "set default_null_order = 'nulls_first'; set integer_division = true",
+        ]
+    ),
 )
 def test_neither_the_order_of_rows_or_columns_nor_the_session_makes_a_difference(
-    session: str, table: list[Row], seed: int
+    table: list[Row], seed: int, session: str
 ) -> None:
     shuffled = random.Random(seed).sample(table, len(table))
-    columns = "flag, text, _date, at, other, money, number"
+    columns = "flag, text, _date, moment, other, money, number"
     assert hashes(shuffled, session=session, columns=columns) == hashes(table)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(first=tables, second=tables)
 def test_days_have_the_same_hash_exactly_when_they_have_the_same_rows(
     first: list[Row], second: list[Row]
 ) -> None:
     found = hashes(first), hashes(second)
     for day in DAYS:
-        same = sorted((repr(row) for row in first if row["_date"] == day)) == sorted(
-            repr(row) for row in second if row["_date"] == day
+        here, there = (
+            Counter(tuple(row.values()) for row in table if row["_date"] == day)
+            for table in (first, second)
         )
-        assert (found[0][str(day)] == found[1][str(day)]) == same
+        assert (found[0][str(day)] == found[1][str(day)]) == (here == there)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(table=st.lists(rows, min_size=1, max_size=4), data=st.data())
 def test_any_changed_value_changes_the_hash_of_its_day_alone(
     table: list[Row], data: st.DataObject
@@ -128,8 +131,8 @@ EMPTY_ROW: Row = dict.fromkeys(SCHEMA.names) | {"_date": DAYS[0]}
         pytest.param([], [{}], id="no row and an empty row"),
         pytest.param([{"money": Decimal("0.0001")}], [{"money": Decimal(0)}], id="the last decimal"),
         pytest.param(
-            [{"at": datetime(2026, 3, 1, tzinfo=UTC)}],
-            [{"at": datetime(2026, 3, 1, microsecond=1, tzinfo=UTC)}],
+            [{"moment": datetime(2026, 3, 1, tzinfo=UTC)}],
+            [{"moment": datetime(2026, 3, 1, microsecond=1, tzinfo=UTC)}],
             id="a microsecond",
         ),
     ],
@@ -151,7 +154,7 @@ def test_the_hash_is_the_same_on_any_machine() -> None:
         "text": "Zoë",
         "number": -1,
         "money": Decimal("1234.5000"),
-        "at": datetime(2026, 3, 1, 23, 30, tzinfo=UTC),
+        "moment": datetime(2026, 3, 1, 23, 30, tzinfo=UTC),
         "flag": True,
     }
     assert hashes([row, row], [EMPTY_ROW]) == {

@@ -1,7 +1,7 @@
 """Matching the columns that a delivery has with those that its feed declares, by name.
 
 What belongs here: absent, new, doubled and unnamed columns, and the table every reader returns.
-What does not: types (`mapping.py`).
+What does not: types (`mapping/`).
 """
 
 from __future__ import annotations

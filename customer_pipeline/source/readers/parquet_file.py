@@ -1,7 +1,7 @@
 """Parquet files: typed columns as they are.
 
 What belongs here: reading a Parquet file whole, or saying that it is damaged. What does not: types
-(`mapping.py`).
+(`mapping/`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loading a source YAML: the file becomes a `Source`, or one error that says all that is wrong.
 
 What belongs here: putting the parts together, and saying of all mistakes on which line they are.
-What does not: YAML itself (`yaml_document.py`), the rules of values (`feed.py`, `column.py`), and
+What does not: YAML itself (`document.py`), the rules of values (`feed.py`, `column.py`), and
 what only DuckDB, Python or the environment can tell (`feed_checks.py`, `functions.py`, `paths.py`).
 """
 
@@ -17,11 +17,11 @@ from pydantic import ValidationError
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed, Source
-from customer_pipeline.source.feed_checks import wrong_with
 from customer_pipeline.source.functions import import_function
-from customer_pipeline.source.paths import with_absolute_path
-from customer_pipeline.source.yaml_document import Document, Mistake, Place, read_document
-from customer_pipeline.source.yaml_words import place_of, words_of
+from customer_pipeline.source.yaml.document import Document, Mistake, Place, read_document
+from customer_pipeline.source.yaml.feed_checks import wrong_with
+from customer_pipeline.source.yaml.paths import with_absolute_path
+from customer_pipeline.source.yaml.words import place_of, words_of
 
 _MISTAKES_SHOWN = 10
 

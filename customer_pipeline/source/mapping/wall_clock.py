@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from customer_pipeline.quoting import literal
+from customer_pipeline.source.mapping.sql import let
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.sql import let
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What DuckDB says about the expressions in a source YAML: whether they are any, and their types.
 
 What belongs here: asking DuckDB in memory, without data. What does not: the SQL around them
-(`sql.py`), and which expressions a feed has (`feed_checks.py`, `mapping.py`).
+(`sql.py`), and which expressions a feed has (`yaml/feed_checks.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from customer_pipeline.quoting import quoted
-from customer_pipeline.source.sql import applied, attempted
+from customer_pipeline.source.mapping.sql import applied, attempted
 
 # What DuckDB calls consistent although it depends on the moment or the session, and what stands
 # without parentheses, so that it parses as a column.

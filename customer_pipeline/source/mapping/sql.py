@@ -1,7 +1,7 @@
 """Putting declared expressions into DuckDB SQL.
 
 What belongs here: what an expression stands for in a query. What does not: the queries (`casts.py`,
-`mapping.py`), and whether an expression is one (`binding.py`).
+`query.py`), and whether an expression is one (`binding.py`).
 """
 
 from __future__ import annotations

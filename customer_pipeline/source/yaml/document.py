@@ -1,7 +1,7 @@
 """A YAML file as plain data, with the line of everything in it.
 
 What belongs here: syntax, duplicate keys, and where a key or value stands. What does not: which
-keys a source may have (`feed.py`) and what to say of mistakes (`yaml_file.py`).
+keys a source may have (`feed.py`) and what to say of mistakes (`source_file.py`).
 """
 
 from __future__ import annotations

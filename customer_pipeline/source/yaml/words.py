@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.feed import EmptyDays, Feed, Source
-from customer_pipeline.source.yaml_document import Place
+from customer_pipeline.source.yaml.document import Place
 
 _KINDS = {
     bool: "a yes or no",

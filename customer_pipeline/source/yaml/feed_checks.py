@@ -1,7 +1,7 @@
 """What can be wrong with a feed beyond its form: SQL that DuckDB refuses, an unfit constant.
 
 What belongs here: checks that need more than one field, or DuckDB. What does not: the form of the
-fields (`feed.py`, `column.py`) and where in the file they are (`yaml_file.py`).
+fields (`feed.py`, `column.py`) and where in the file they are (`source_file.py`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import duckdb
 
-from customer_pipeline.source.binding import bound_type, require_pure_scalar
-from customer_pipeline.source.casts import strict_cast
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.sql import applied, attempted
-from customer_pipeline.source.wall_clock import WallClock
+from customer_pipeline.source.mapping.binding import bound_type, require_pure_scalar
+from customer_pipeline.source.mapping.casts import strict_cast
+from customer_pipeline.source.mapping.sql import applied, attempted
+from customer_pipeline.source.mapping.wall_clock import WallClock
 
 Found = tuple[tuple[str, ...], str]
 

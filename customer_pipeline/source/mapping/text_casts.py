@@ -14,15 +14,15 @@ import re
 
 from customer_pipeline.quoting import literal
 from customer_pipeline.source.column import Column
-from customer_pipeline.source.formats import (
+from customer_pipeline.source.mapping.formats import (
     EPOCH_FORMATS,
     ISO_DATE,
     ISO_TIME,
     OFFSET,
     parse_format,
 )
-from customer_pipeline.source.sql import let
-from customer_pipeline.source.wall_clock import WallClock
+from customer_pipeline.source.mapping.sql import let
+from customer_pipeline.source.mapping.wall_clock import WallClock
 
 # Microseconds from 1970 to the first and the last moment that a four-digit year can name.
 _CALENDAR = f"between {-62135596800 * 10**6} and {253402300800 * 10**6 - 1}"

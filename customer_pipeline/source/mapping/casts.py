@@ -2,7 +2,7 @@
 
 What belongs here: for each pair of delivered and declared type, which values are accepted, and what
 to say of the others. What does not: the forms of texts (`text_casts.py`) and whole rows
-(`mapping.py`). Nothing is rounded, trimmed, padded or guessed, as DuckDB's own casts would.
+(`query.py`). Nothing is rounded, trimmed, padded or guessed, as DuckDB's own casts would.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from customer_pipeline.quoting import literal
 from customer_pipeline.source.column import Column
-from customer_pipeline.source.formats import EPOCH_FORMATS
-from customer_pipeline.source.text_casts import cast_text, sql_type, wall_time, when
-from customer_pipeline.source.wall_clock import WallClock
+from customer_pipeline.source.mapping.formats import EPOCH_FORMATS
+from customer_pipeline.source.mapping.text_casts import cast_text, sql_type, wall_time, when
+from customer_pipeline.source.mapping.wall_clock import WallClock
 
 _GROUPS = {
     **dict.fromkeys(("VARCHAR", "ENUM", "UUID"), "text"),

@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.quoting import literal, quoted
-from customer_pipeline.source.binding import BoundTypes, bound_types
-from customer_pipeline.source.casts import StrictCast, strict_cast
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.delivery import LINE
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.mapping.binding import BoundTypes, bound_types
+from customer_pipeline.source.mapping.casts import StrictCast, strict_cast
+from customer_pipeline.source.mapping.sql import applied, attempted
+from customer_pipeline.source.mapping.text_casts import sql_type
+from customer_pipeline.source.mapping.wall_clock import WallClock
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.sql import applied, attempted
-from customer_pipeline.source.text_casts import sql_type
-from customer_pipeline.source.wall_clock import WallClock
 
 REASON = "_reason"
 _VALUE_SHOWN = 200
