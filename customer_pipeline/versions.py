@@ -14,6 +14,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+import yaml
+
 from customer_pipeline.settings import PACKAGE
 from customer_pipeline.source.feed import Feed, Source
 
@@ -21,10 +23,10 @@ from customer_pipeline.source.feed import Feed, Source
 # only carry them.
 _SHAPES_DATA = ("source", "stages")
 
-# A quoted text, or one of SQL's and Jinja's comments. Texts come first, so that a comment mark
-# inside a text is not taken for a comment.
-_TEXT_OR_COMMENT = re.compile(
-    r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|--[^\n]*|/\*.*?\*/|\{#.*?#\}", re.DOTALL
+# A quoted text, or white space and comments of SQL and Jinja. Texts come first, so that what looks
+# like a comment inside a text is not taken for one.
+_TEXT_OR_GAP = re.compile(
+    r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?:\s|--[^\n]*|/\*.*?\*/|\{#.*?#\})+", re.DOTALL
 )
 
 
@@ -34,7 +36,8 @@ def code_version(source: Source, dbt_project: Path) -> str:
         source.timezone,
         *(f"{name}: {_rules(feed)}" for name, feed in sorted(source.feeds.items())),
         _package_version(),
-        *(_plain_sql(path.read_text()) for path in _model_files(dbt_project)),
+        *(f"{path.stem}: {_plain(path)}" for path in _model_files(dbt_project)),
+        json.dumps(_variables(dbt_project), sort_keys=True, default=str),
     ]
     return _digest(parts)
 
@@ -55,7 +58,12 @@ def _rules(feed: Feed) -> str:
 @cache
 def _package_version() -> str:
     files = sorted(path for part in _SHAPES_DATA for path in (PACKAGE / part).rglob("*.py"))
-    return _digest(_plain_python(path.read_text()) for path in files)
+    return _digest(_plain(path) for path in files)
+
+
+def _plain(path: Path) -> str:
+    text = path.read_text()
+    return _plain_python(text) if path.suffix == ".py" else _plain_sql(text)
 
 
 def _plain_python(text: str) -> str:
@@ -70,13 +78,16 @@ def _plain_python(text: str) -> str:
 
 
 def _plain_sql(text: str) -> str:
-    without_comments = _TEXT_OR_COMMENT.sub(lambda match: match[1] or " ", text)
-    return " ".join(without_comments.split())
+    return _TEXT_OR_GAP.sub(lambda match: match[1] or " ", text).strip()
 
 
 def _model_files(dbt_project: Path) -> list[Path]:
-    folders = ("models", "macros", "seeds")
-    return sorted(path for name in folders for path in (dbt_project / name).rglob("*.sql"))
+    files = [path for name in ("models", "macros") for path in (dbt_project / name).rglob("*")]
+    return sorted(path for path in files if path.suffix in (".sql", ".py"))
+
+
+def _variables(dbt_project: Path) -> object:
+    return yaml.safe_load((dbt_project / "dbt_project.yml").read_text()).get("vars")
 
 
 def _digest(parts: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ be read-only, and two runs may build at once), and its connection is closed befo
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -125,8 +124,6 @@ def _environment(candidate: Path) -> Iterator[None]:
             del os.environ[_CANDIDATE]
             reset_adapters()
             DuckDBConnectionManager.close_all_connections()
-            # What dbt leaves in reference cycles keeps the file open.
-            gc.collect()
 
 
 def _raise_for_errors(what: str, outcome: dbtRunnerResult) -> None:

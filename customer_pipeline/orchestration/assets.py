@@ -31,7 +31,7 @@ from customer_pipeline.orchestration.specs import (
     validation_checks,
     validation_spec,
 )
-from customer_pipeline.orchestration.steps import guarded, may_retry, record, run_of
+from customer_pipeline.orchestration.steps import candidate_of, guarded, may_retry, record, run_of
 from customer_pipeline.outcomes import Casualty, CheckResult, first_reasons
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
@@ -203,7 +203,7 @@ def _validation(pipeline: Pipeline) -> dg.AssetsDefinition:
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         with guarded(context, pipeline, "validate"):
             result = validate(
-                pipeline.candidate(context.run.run_id),
+                candidate_of(context, pipeline),
                 feeds=pipeline.feeds,
                 landing=pipeline.landing,
                 rules=pipeline.rules,
@@ -252,7 +252,7 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
         begun = time.monotonic()
         with guarded(context, pipeline, "publish"):
             publication = publish(
-                pipeline.candidate(context.run.run_id),
+                candidate_of(context, pipeline),
                 pipeline.marts,
                 warehouse=pipeline.warehouse,
                 run=run_of(context, pipeline),

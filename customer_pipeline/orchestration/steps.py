@@ -13,6 +13,7 @@ import dagster as dg
 from customer_pipeline.errors import PartitionError, PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty, Stage
+from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.warehouse.ledger import Run, record_failures
 from customer_pipeline.warehouse.schema import ensure_ledger
 
@@ -20,6 +21,15 @@ from customer_pipeline.warehouse.schema import ensure_ledger
 def run_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Run:
     stats = context.instance.get_run_stats(context.run.run_id)
     return pipeline.run(context.run, started_at=getattr(stats, "start_time", None))
+
+
+def candidate_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Candidate:
+    """The run's candidate. A run that goes on where another one failed, by hand or because the
+    daemon started it again, takes over what that one has built."""
+    candidate = pipeline.candidate(context.run.run_id)
+    if context.run.parent_run_id:
+        candidate.take_over(pipeline.candidate(context.run.parent_run_id))
+    return candidate
 
 
 def may_retry(context: dg.AssetExecutionContext, pipeline: Pipeline) -> bool:

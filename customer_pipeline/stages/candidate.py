@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -82,7 +82,7 @@ class Candidate:
         if not self.path.exists():
             raise StageError(
                 "this run has built no candidate to work on",
-                todo="select candidate/*, validation/* and marts/* together",
+                todo="run all steps, or select candidate/*, validation/* and marts/* together",
             )
         connection = duckdb.connect(str(self.path))
         try:
@@ -138,6 +138,13 @@ class Candidate:
             note_casualties(connection, casualties.values())
         finally:
             connection.close()
+
+    def take_over(self, other: Candidate) -> None:
+        """Go on with what `other`, of a run that has ended, has built, unless this run has built."""
+        if not self.folder.exists():
+            # There may be nothing left of it, or another run may have been faster.
+            with suppress(FileNotFoundError):
+                other.folder.rename(self.folder)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

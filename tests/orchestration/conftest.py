@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from customer_pipeline.stages import transform
+from tests.conftest import PROJECT
+from tests.support.compiled_models import CompiledModels
 from tests.support.dagster_processes import Home, home_template
 from tests.support.shop import Shop
 
@@ -18,3 +21,10 @@ def shop(tmp_path: Path, dbt_cache: Path) -> Shop:
 @pytest.fixture
 def home(tmp_path: Path, session_folder: Path, shop: Shop) -> Home:
     return Home(tmp_path / "home", shop.environment, template=home_template(session_folder))
+
+
+@pytest.fixture
+def without_dbt(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real models without dbt's seconds, for tests in which dbt itself does not matter."""
+    models = CompiledModels.of(PROJECT / "dbt_project", "daily_customers", session_folder / "models")
+    monkeypatch.setattr(transform, "build", models.build)

@@ -4,24 +4,25 @@ them does not run, and each failure is told (cases C1, C2, C9, D9, D10, D11, D12
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.settings import Settings
-from tests.conftest import PROJECT
 from tests.support.dagster_processes import Home
+from tests.support.projects import changed_project
 from tests.support.runs import run_days
 from tests.support.shop import Shop, customer, line
 from tests.support.warehouse import contents, query
 
 DAY, NEXT_DAY = "2026-03-03", "2026-03-04"
 
+MODELS = "models/daily_customers"
 # Each mistake shows on some days only, so that one copy does for all tests.
 MISTAKES = {
-    "dim_customers.sql": (
+    f"{MODELS}/dim_customers.sql": (
         """\
     qualify
         row_number() over (
@@ -31,8 +32,8 @@ MISTAKES = {
 """,
         "",
     ),
-    "daily_summary.sql": ("count(*) as order_lines", "least(count(*), 4) as order_lines"),
-    "sales_summary.sql": (
+    f"{MODELS}/daily_summary.sql": ("count(*) as order_lines", "least(count(*), 4) as order_lines"),
+    f"{MODELS}/sales_summary.sql": (
         "count(*) as orders",
         "count(if(country = 'Atlantis', error('Atlantis is lost'), 1)) as orders",
     ),
@@ -40,36 +41,26 @@ MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> DbtProject:
     """A copy of the project in which customers are not made unique, no more than four lines are
     counted, and orders from Atlantis are an error."""
-    folder = tmp_path_factory.mktemp("models") / "dbt_project"
-    shutil.copytree(
-        PROJECT / "dbt_project", folder, ignore=shutil.ignore_patterns("target", "logs")
-    )
-    for name, (right, wrong) in MISTAKES.items():
-        path = folder / "models" / "daily_customers" / name
-        text = path.read_text()
-        assert right in text
-        path.write_text(text.replace(right, wrong))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def parsed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("parsed")
+    project = changed_project(tmp_path_factory.mktemp("mistaken"), MISTAKES, {})
+    _ = project.parsed
+    return project
 
 
 @pytest.fixture
-def shop(tmp_path: Path, project: Path, parsed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    """A shop whose pipeline uses the copy; the copy is the same afterwards."""
-    monkeypatch.setattr(Settings, "dbt_project_path", property(lambda _: project))
-    before = _files(project)
-    shop = Shop(tmp_path / "shop", dbt_cache=parsed)
+def shop(
+    tmp_path: Path, project: DbtProject, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
+    """A shop whose pipeline uses the copy, which is the same afterwards."""
+    monkeypatch.setattr(Settings, "dbt_project_path", property(lambda _: project.folder))
+    before = _files(project.folder)
+    shop = Shop(tmp_path / "shop", dbt_cache=project.cache)
     for day in (DAY, NEXT_DAY):
         shop.deliver_day(day, orders=2)
     yield shop
-    assert _files(project) == before
+    assert _files(project.folder) == before
 
 
 def test_a_failing_unique_test_fails_the_run_and_nothing_is_published(

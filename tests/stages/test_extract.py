@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -319,6 +320,16 @@ class TestTheLandingArea:
             things.land("id,name\n1,Ada\n,x\n", quarantine_threshold=1.0)
             found.append({path.name: path.read_bytes() for path in folder.iterdir()})
         assert found[0] == found[1]
+
+    def test_a_data_folder_belongs_to_one_source(self, things: OneFeed) -> None:
+        things.land("id,name\n1,Ada\n")
+        with pytest.raises(ConfigError, match="belongs to the source 'shop'"):
+            dataclasses.replace(things.landing, source="other").claim()
+
+    def test_a_claim_that_was_killed_half_way_keeps_nobody_out(self, things: OneFeed) -> None:
+        things.landing.root.mkdir()
+        (things.landing.root / "SOURCE").touch()
+        assert things.land("id,name\n1,Ada\n").state == "landed"
 
     def test_two_extracts_of_a_day_at_once_leave_the_newest_delivery_whole(
         self, things: OneFeed

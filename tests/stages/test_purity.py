@@ -4,7 +4,10 @@ and in whichever order (contract 1, 3, 4 and 8; case W9).
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import count
@@ -20,8 +23,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.conftest import PROJECT
+from tests.support.compiled_models import CompiledModels
 from tests.support.reference import MARTS, Day, FeedDay, day_of, raw_table
-from tests.support.shop import HEADERS, Shop, customer, line
+from tests.support.shop import HEADERS, SOURCE, Shop, customer, line
 from tests.support.stages import run_stages
 from tests.support.warehouse import content_hashes, contents, query
 
@@ -234,6 +239,40 @@ def test_after_any_long_history_all_is_what_the_newest_good_deliveries_hold(
     tmp_path: Path, dbt_cache: Path
 ) -> None:
     try_histories(tmp_path, dbt_cache, examples=150, steps=12)
+
+
+SENSITIVE_SOURCE = SOURCE.replace(
+    "updated_at: {type: timestamp,", "updated_at: {type: timestamp, expression: value::timestamptz,"
+)
+
+
+def test_the_hosts_time_zone_language_and_folders_make_no_difference(
+    tmp_path: Path, dbt_cache: Path, models: CompiledModels
+) -> None:
+    """Not even for times without an offset, or where an expression leaves the zone to DuckDB."""
+    models.write(tmp_path / "models.json")
+    found = []
+    for zone, language in (("Asia/Tokyo", "C"), ("America/New_York", "de_DE.UTF-8")):
+        shop = Shop(tmp_path / zone, source=SENSITIVE_SOURCE, dbt_cache=dbt_cache)
+        for day in DAYS[:-2]:
+            shop.deliver("orders", day, [line(day, n, ordered_at=f"{day} 23:30:00") for n in (1, 2)])
+            shop.deliver("customers", day, [customer(day, n, updated_at=f"{day} 00:30:00") for n in (1, 2)])
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "tests.support.killed_run", shop.root),
+                *(tmp_path / "models.json", "sql", "never", "0", *DAYS),
+            ],
+            env=os.environ | {"TZ": zone, "LC_ALL": language},
+            cwd=PROJECT,
+            check=True,
+            timeout=120,
+        )
+        found.append(contents(shop.settings.warehouse_path))
+    assert len(found[0]["ops.partitions"]) == len(DAYS)
+    # Which rules a delivery was landed under includes where it lay.
+    declared = [found[n].pop("ops.deliveries") for n in (0, 1)]
+    assert [row[:-1] for row in declared[0]] == [row[:-1] for row in declared[1]]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
