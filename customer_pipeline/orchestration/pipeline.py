@@ -76,7 +76,8 @@ class Pipeline:
         return code_version(self.source, self.settings.dbt_project_path)
 
     def candidate(self, run_id: str) -> Candidate:
-        return Candidate(self.settings.runs_path / run_id, self.partitions.column)
+        folder = self.settings.runs_path / run_id
+        return Candidate(folder, self.partitions.column, self.code_version)
 
     def run(self, dagster_run: dg.DagsterRun, *, started_at: float | None) -> Run:
         """The run as the ledger knows it. `started_at` is in seconds since the epoch."""

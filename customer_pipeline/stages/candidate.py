@@ -39,6 +39,7 @@ create table run.deliveries (
 );
 create table run.casualties (partition_key varchar, stage varchar, reason varchar);
 """
+_CODE_VERSION = "code_version"
 # A run that was killed leaves its folder behind; nobody looks at it after this time.
 _KEEP_LEFTOVERS = timedelta(days=7)
 
@@ -63,10 +64,12 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The candidate file of one run. `column` is the partition column of all its tables."""
+    """The candidate file of one run. `column` is the partition column of all its tables, and
+    `code_version` the version of the code that builds them."""
 
     folder: Path
     column: str
+    code_version: str
 
     @property
     def path(self) -> Path:
@@ -112,6 +115,7 @@ class Candidate:
         self.remove()
         self._sweep_leftovers()
         self.folder.mkdir(parents=True)
+        (self.folder / _CODE_VERSION).write_text(self.code_version)
         connection = duckdb.connect(str(self.path))
         try:
             prepare(connection)
@@ -140,10 +144,12 @@ class Candidate:
             connection.close()
 
     def take_over(self, other: Candidate) -> None:
-        """Go on with what `other`, of a run that has ended, has built, unless this run has built."""
-        if not self.folder.exists():
-            # There may be nothing left of it, or another run may have been faster.
-            with suppress(FileNotFoundError):
+        """Go on with what `other`, of a run that has ended, has built with the same code, unless
+        this run has built something."""
+        # There may be nothing left of it, or another run may be faster.
+        with suppress(FileNotFoundError):
+            same_code = (other.folder / _CODE_VERSION).read_text() == self.code_version
+            if same_code and not self.folder.exists():
                 other.folder.rename(self.folder)
 
     def remove(self) -> None:

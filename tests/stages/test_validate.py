@@ -11,7 +11,6 @@ from customer_pipeline.errors import StageError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import CheckResult
 from customer_pipeline.stages import transform
-from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.stages.reconcile import Aggregate, Rule
 from customer_pipeline.stages.validate import Validation, check_names, validate
@@ -298,4 +297,4 @@ def test_a_rule_that_cannot_be_computed_fails_the_run_with_its_place(loaded: Pip
 
 def test_without_a_candidate_it_says_what_to_select(loaded: Pipeline) -> None:
     with pytest.raises(StageError, match="select candidate/\\*, validation/\\* and marts/\\*"):
-        validate_candidate(loaded, Candidate(loaded.settings.runs_path / "none", "_date"))
+        validate_candidate(loaded, loaded.candidate("none"))

@@ -12,9 +12,11 @@ from typing import Any
 import dagster as dg
 
 from customer_pipeline.orchestration.location import build_defs
+from customer_pipeline.settings import load_settings
 from tests.support.dagster_processes import Home
 from tests.support.shop import Shop
 
+JOB = "daily_customer_pipeline"
 _RANGE_START = "dagster/asset_partition_range_start"
 _RANGE_END = "dagster/asset_partition_range_end"
 # Failures are read from the events; their stack traces are noise in a test's output.
@@ -91,28 +93,53 @@ class Ran:
 def run_days(
     shop: Shop, home: Home, first: str, last: str | None = None, *, only: Sequence[str] = ()
 ) -> Ran:
-    """Run a day, or the range from `first` to `last`.
+    """Run a day, or the range from `first` to `last`, by the pipeline's job.
 
     Args:
-        only: the first parts of the keys of the assets to run (`landing`, `marts`); all by default.
+        only: the first parts of the keys of the assets to run instead (`landing`, `marts`), as
+            somebody selects them in the UI.
     """
     tags = {_RANGE_START: first, _RANGE_END: last} if last else {}
     defs = build_defs(shop.settings)
     keys = [
-        key
-        for key in defs.resolve_asset_graph().get_all_asset_keys()
-        if not only or key.path[0] in only
+        key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] in only
     ]
+    job = defs.resolve_implicit_global_asset_job_def() if only else defs.resolve_job_def(JOB)
     with home.instance() as instance:
-        result = defs.resolve_implicit_global_asset_job_def().execute_in_process(
+        result = job.execute_in_process(
             instance=instance,
-            asset_selection=keys,
+            asset_selection=keys or None,
             partition_key=None if last else first,
             tags=tags,
             run_config=_QUIET,
             raise_on_error=False,
         )
-        log = [entry.dagster_event for entry in instance.all_logs(result.run_id)]
+        return _ran(home, instance, result)
+
+
+def rerun_from_failure(home: Home, failed: Ran) -> Ran:
+    """What "Re-execute from failure" does in the UI, and the daemon for a run whose worker died."""
+    with home.instance() as instance:
+        parent = instance.get_run_by_id(failed.run_id)
+        assert parent is not None
+        with dg.execute_job(
+            dg.reconstructable(_job),
+            instance,
+            run_config=_QUIET,
+            tags={tag: parent.tags[tag] for tag in (_RANGE_START, _RANGE_END)},
+            reexecution_options=dg.ReexecutionOptions.from_failure(failed.run_id, instance),
+        ) as result:
+            return _ran(home, instance, result)
+
+
+def _job() -> dg.JobDefinition:
+    return build_defs(load_settings()).resolve_job_def(JOB)
+
+
+def _ran(
+    home: Home, instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult | dg.JobExecutionResult
+) -> Ran:
+    log = [entry.dagster_event for entry in instance.all_logs(result.run_id)]
     return Ran(
         result.run_id,
         result.success,
