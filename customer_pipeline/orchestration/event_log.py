@@ -77,9 +77,10 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         return cls(config_value.get("base_dir") or _default_folder(), inst_data)
 
     def store_event(self, event: EventLogEntry) -> None:
-        """Store an event; partitioned check results wait for the next event of another kind."""
+        """Store an event; a step's partitioned check results wait for the next event of another
+        kind, which is the end of the step at the latest."""
         with self._db_lock:
-            if is_partitioned_check_result(event):
+            if is_partitioned_check_result(event) and event.get_dagster_event().step_key:
                 self._held_back.append(event)
                 if len(self._held_back) >= _BATCH:
                     self._write_held_back()

@@ -37,7 +37,7 @@ def test_the_example_source_publishes_a_day(tmp_path: Path) -> None:
     with gzip.open(deliveries / "orders" / "20260309.csv.gz", "wt") as file:
         file.write("\n".join(lines * 10) + "\n")
 
-    # A third of the rows belong to the next day: far more than the feed lets go to quarantine.
+    # Headers in between, and rows of the next day: far more than the feed lets go to quarantine.
     assert run_stages(shop.pipeline, [DAY]) is None
 
     with gzip.open(deliveries / "orders" / "20260309.csv.gz", "wt") as file:

@@ -77,14 +77,14 @@ class TestWithTheDaemon:
         with home.services() as api:
             yield api
 
-    def test_a_backfill_from_the_ui(
-        self, shop: Shop, api: Api, expected: dict[str, str]
-    ) -> None:
+    def test_a_backfill_from_the_ui(self, shop: Shop, api: Api, expected: dict[str, str]) -> None:
         backfill = api.launch_backfill(api.asset_keys(), DAYS)
         assert api.wait_for_backfill(backfill) == "COMPLETED_SUCCESS"
         assert len(api.backfill(backfill)["runs"]) == 1
         assert content_hashes(shop.settings.warehouse_path) == expected
-        launched = query(shop.settings.warehouse_path, "select distinct backfill_id from ops.attempts")
+        launched = query(
+            shop.settings.warehouse_path, "select distinct backfill_id from ops.attempts"
+        )
         assert launched == [(backfill,)]
 
     def test_a_bad_day_stands_alone_and_failed_and_missing_is_just_that_day(

@@ -26,5 +26,7 @@ def home(tmp_path: Path, session_folder: Path, shop: Shop) -> Home:
 @pytest.fixture
 def without_dbt(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real models without dbt's seconds, for tests in which dbt itself does not matter."""
-    models = CompiledModels.of(PROJECT / "dbt_project", "daily_customers", session_folder / "models")
+    models = CompiledModels.of(
+        PROJECT / "dbt_project", "daily_customers", session_folder / "models"
+    )
     monkeypatch.setattr(transform, "build", models.build)

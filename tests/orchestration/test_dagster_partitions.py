@@ -60,7 +60,8 @@ def test_a_partition_exists_once_its_day_is_over_in_the_zone_of_the_source(
 
 
 @pytest.mark.parametrize(
-    "key", ["2026-02-30", "2026-3-9", "2026-02-28", "2999-01-01", "'; drop table x", "../2026-03-01"]
+    "key",
+    ["2026-02-30", "2026-3-9", "2026-02-28", "2999-01-01", "'; drop table x", "../2026-03-01"],
 )
 def test_a_key_that_the_source_does_not_have_is_refused_before_there_is_a_run(
     shop: Shop, home: Home, key: str

@@ -161,7 +161,9 @@ def test_all_outputs_of_a_step_depend_on_the_same_assets(
     """The UI refuses to backfill a step whose outputs depend on different things."""
     graph = repository.asset_graph
     for key in graph.get_all_asset_keys():
-        parents = {frozenset(graph.get(one).parent_keys) for one in graph.get(key).execution_set_asset_keys}
+        parents = {
+            frozenset(graph.get(one).parent_keys) for one in graph.get(key).execution_set_asset_keys
+        }
         assert len(parents) == 1, key
 
 

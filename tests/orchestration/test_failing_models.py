@@ -50,9 +50,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> DbtProject:
 
 
 @pytest.fixture
-def shop(
-    tmp_path: Path, project: DbtProject, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shop]:
+def shop(tmp_path: Path, project: DbtProject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """A shop whose pipeline uses the copy, which is the same afterwards."""
     monkeypatch.setattr(Settings, "dbt_project_path", property(lambda _: project.folder))
     before = _files(project.folder)

@@ -175,11 +175,7 @@ def test_a_check_fails_against_the_day_that_failed_it_and_no_other(ran: Ran) -> 
 
 
 def test_every_day_that_a_step_still_had_is_evaluated_and_the_rest_stays_planned(ran: Ran) -> None:
-    planned = {
-        (asset, check)
-        for (asset, check, partition) in ran.checks
-        if partition == GOOD
-    }
+    planned = {(asset, check) for (asset, check, partition) in ran.checks if partition == GOOD}
     for day in [*SURVIVORS, BLANK, NONE]:
         open_checks = [
             check for (_, check, of), status in ran.checks.items()

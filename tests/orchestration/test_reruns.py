@@ -55,7 +55,7 @@ def test_it_goes_on_in_the_stage_that_failed_and_publishes_every_day(
 ) -> None:
     failed = fails_in(shop, home, stage)
     ran = rerun_from_failure(home, failed)
-    assert ran.succeeded
+    assert ran.succeeded, ran.errors
     assert len(ran.steps("STEP_START")) == again
     assert not set(ran.steps("STEP_START")) & set(failed.steps("STEP_SUCCESS"))
     assert ran.rows("marts/fct_orders") == dict(zip(DAYS, (2, 3), strict=True))

@@ -11,7 +11,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from customer_pipeline.orchestration.location import build_defs
+from customer_pipeline.orchestration.assets import pipeline_assets
 from customer_pipeline.outcomes import Casualty
 from customer_pipeline.stages.publish import publish
 from customer_pipeline.stages.transform import transform
@@ -104,7 +104,7 @@ def test_a_fault_is_recorded_as_a_failed_attempt_of_the_day(published: Shop, sta
 def materialize(shop: Shop, day: str) -> dg.ExecuteInProcessResult:
     """A run of all assets for one day, as Dagster makes it."""
     return dg.materialize(
-        list(build_defs(shop.settings).assets or ()),
+        pipeline_assets(shop.pipeline),
         partition_key=day,
         instance=dg.DagsterInstance.ephemeral(),
         raise_on_error=False,

@@ -106,7 +106,13 @@ def replace(file: Path, old: str, new: str) -> None:
         lambda root: (root / "dbt/models/daily/fct.sql").rename(root / "dbt/models/daily/new.sql"),
         lambda root: (root / "dbt/models/daily/fct.sql").unlink(),
     ],
-    ids=["a new module", "a new model", "a model in Python", "a renamed model", "a model that is gone"],
+    ids=[
+        "a new module",
+        "a new model",
+        "a model in Python",
+        "a renamed model",
+        "a model that is gone",
+    ],
 )
 def test_files_that_come_or_go_make_a_new_version(
     root: Path, change: Callable[[Path], object]
@@ -130,12 +136,12 @@ def test_files_that_come_or_go_make_a_new_version(
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_a_changed_rule_of_a_feed_makes_a_new_version(
-    root: Path, change: dict[str, Any]
-) -> None:
+def test_a_changed_rule_of_a_feed_makes_a_new_version(root: Path, change: dict[str, Any]) -> None:
     feed = FEED | change
     assert version(root, feeds={"things": feed}) != version(root)
-    changed, before = (Source.model_validate(SOURCE | {"feeds": {"things": one}}) for one in (feed, FEED))
+    changed, before = (
+        Source.model_validate(SOURCE | {"feeds": {"things": one}}) for one in (feed, FEED)
+    )
     assert declaration_version(changed.feeds["things"], "UTC") != declaration_version(
         before.feeds["things"], "UTC"
     )

@@ -62,7 +62,9 @@ class TestWhichPartitionARowBelongsTo:
         for key in days:
             manifest = things.land("id,at\n" + content, key, **rules)
             assert manifest.source_rows == len(stamps)
-            assert all("outside the partition" in reason for _, reason, _ in things.quarantined(key))
+            assert all(
+                "outside the partition" in reason for _, reason, _ in things.quarantined(key)
+            )
             landed += [(key, row["at"]) for row in things.rows(key)]
         assert sorted(stamp for _, stamp in landed) == stamps
         assert landed == [
@@ -86,7 +88,7 @@ class TestWhichPartitionARowBelongsTo:
             things.land(f"id,at\n1,{day}T00:00:00\n", day, **rules)
         things.load(["2026-03-01", "2026-03-02"], **rules)
         things.load(["2026-03-01"], **rules)
-        assert things.raw("_date::varchar, \"at\"::date::varchar") == [
+        assert things.raw('_date::varchar, "at"::date::varchar') == [
             ("2026-03-01", "2026-03-01"),
             ("2026-03-02", "2026-03-02"),
         ]
@@ -181,15 +183,15 @@ class TestDrift:
         ("content", "fields", "rows", "warning"),
         [
             ("id,name,loyalty\n1,Ada,9\n", {"new_columns": "ignore"}, [("1", "Ada")], "'loyalty'"),
-            ("id,name,loyalty\n1,Ada,9\n", {"ignored_columns": ["loyalty"]}, [("1", "Ada")], None),
+            ("id,name,loyalty\n1,Ada,9\n", {"ignored_columns": ["loyalty"]}, [("1", "Ada")], ""),
             (
                 "id\n1\n",
                 {"columns": {"id": {}, "name": {"optional": True}}},
                 [("1", None)],
                 "'name' is absent",
             ),
-            ("name,id\nAda,1\n", {}, [("1", "Ada")], None),
-            ("\ufeffid,name\n1,Ada\n", {}, [("1", "Ada")], None),
+            ("name,id\nAda,1\n", {}, [("1", "Ada")], ""),
+            ("\ufeffid,name\n1,Ada\n", {}, [("1", "Ada")], ""),
         ],
     )
     def test_allowed_drift_is_landed_by_name_and_told(
@@ -198,12 +200,13 @@ class TestDrift:
         content: str,
         fields: dict[str, Any],
         rows: list[tuple],
-        warning: str | None,
+        warning: str,
     ) -> None:
         manifest = things.land(content, **fields)
         assert manifest.state == "landed"
         assert [(row["id"], row["name"]) for row in things.rows()] == rows
-        assert [warning in told for told in manifest.warnings] == ([True] if warning else [])
+        assert len(manifest.warnings) == (1 if warning else 0)
+        assert warning in "".join(manifest.warnings)
 
     @pytest.mark.parametrize("values", [["", ""], ["1", ""], ["9007199254740993", "-0"]])
     def test_a_column_has_the_same_type_on_every_day(
@@ -219,7 +222,9 @@ class TestDrift:
             "timestamp[us, tz=UTC]",
             "int64",
         ]
-        assert [row["n"] for row in things.rows()] == [int(value) if value else None for value in values]
+        assert [row["n"] for row in things.rows()] == [
+            int(value) if value else None for value in values
+        ]
         assert [row["id"] for row in things.rows()] == ["000", "001"]
 
 
@@ -346,7 +351,7 @@ class TestTheLandingArea:
                 manifest = things.landing.read("things", DAY)
                 path = things.landing.data_path(manifest) if manifest else None
                 try:
-                    rows = pq.read_table(path, partitioning=None).num_rows if path else -1
+                    rows = pq.ParquetFile(path).read().num_rows if path else -1
                 except FileNotFoundError:
                     continue  # replaced since the manifest was read
                 if manifest is None or rows != manifest.landed_rows:

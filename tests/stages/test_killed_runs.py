@@ -65,7 +65,13 @@ def test_each_day_is_old_or_new_and_running_again_mends_the_rest(
     models.write(tmp_path / "models.json")
     killed = subprocess.run(
         [
-            *(sys.executable, "-m", "tests.support.killed_run", shop.root, tmp_path / "models.json"),
+            *(
+                sys.executable,
+                "-m",
+                "tests.support.killed_run",
+                shop.root,
+                tmp_path / "models.json",
+            ),
             *(kind, point, str(turn), *DAYS),
         ],
         cwd=PROJECT,

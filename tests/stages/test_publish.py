@@ -241,9 +241,7 @@ class TestTheLedger:
             pipeline.warehouse.path,
             "select run_id, partition_key, outcome, stage, reason, started_at from ops.attempts",
         )
-        assert attempts == [
-            (run.run_id, DAYS[0], "published", "publish", None, run.started_at)
-        ]
+        assert attempts == [(run.run_id, DAYS[0], "published", "publish", None, run.started_at)]
 
     def test_the_fingerprint_and_the_hash_change_with_the_delivery_and_with_nothing_else(
         self, shop: Shop, published: Pipeline

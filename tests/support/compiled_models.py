@@ -57,7 +57,10 @@ class CompiledModels:
     @classmethod
     def read(cls, file: Path) -> CompiledModels:
         found = json.loads(file.read_text())
-        return cls(*(tuple(Compiled(**one) for one in found[part]) for part in ("tables", "tests")))
+        tables, tests = (
+            tuple(Compiled(**one) for one in found[part]) for part in ("tables", "tests")
+        )
+        return cls(tables, tests)
 
     def write(self, file: Path) -> None:
         file.write_text(json.dumps(asdict(self)))

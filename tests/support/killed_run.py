@@ -3,7 +3,9 @@
     python -m tests.support.killed_run <shop's folder> <compiled models> call <function> <turn> <day>...
     python -m tests.support.killed_run <shop's folder> <compiled models> sql <pattern> <turn> <day>...
 
-The turn 0 never comes. What does not belong here: which points, and what must be left (`tests/stages/test_killed_runs.py`).
+The turn 0 never comes.
+
+What does not belong here: which points, and what must be left (`tests/stages/test_killed_runs.py`).
 """
 
 from __future__ import annotations

@@ -106,5 +106,5 @@ class OneFeed:
         return manifest
 
     def _read(self, path: Path | None) -> list[dict[str, Any]]:
-        rows = [] if path is None else pq.read_table(path, partitioning=None).to_pylist()
+        rows = [] if path is None else pq.ParquetFile(path).read().to_pylist()
         return [{name: value for name, value in row.items() if name != "_date"} for row in rows]

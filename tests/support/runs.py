@@ -51,7 +51,9 @@ class Ran:
     def results(self, check: str) -> By:
         """What `asset_check_executions` holds of a check, by partition."""
         return {
-            partition: status for (_, name, partition), status in self.checks.items() if name == check
+            partition: status
+            for (_, name, partition), status in self.checks.items()
+            if name == check
         }
 
     def failed_checks(self) -> dict[str | None, set[str]]:
@@ -101,9 +103,7 @@ def run_days(
     """
     tags = {_RANGE_START: first, _RANGE_END: last} if last else {}
     defs = build_defs(shop.settings)
-    keys = [
-        key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] in only
-    ]
+    keys = [key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] in only]
     job = defs.resolve_implicit_global_asset_job_def() if only else defs.resolve_job_def(JOB)
     with home.instance() as instance:
         result = job.execute_in_process(
@@ -123,7 +123,8 @@ def rerun_from_failure(home: Home, failed: Ran) -> Ran:
         parent = instance.get_run_by_id(failed.run_id)
         assert parent is not None
         with dg.execute_job(
-            dg.reconstructable(_job),
+            # Dagster keeps what it has made from the same arguments.
+            dg.build_reconstructable_job(__name__, "job_in", (str(home.folder),)),
             instance,
             run_config=_QUIET,
             tags={tag: parent.tags[tag] for tag in (_RANGE_START, _RANGE_END)},
@@ -132,12 +133,14 @@ def rerun_from_failure(home: Home, failed: Ran) -> Ran:
             return _ran(home, instance, result)
 
 
-def _job() -> dg.JobDefinition:
+def job_in(_home: str) -> dg.JobDefinition:
     return build_defs(load_settings()).resolve_job_def(JOB)
 
 
 def _ran(
-    home: Home, instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult | dg.JobExecutionResult
+    home: Home,
+    instance: dg.DagsterInstance,
+    result: dg.ExecuteInProcessResult | dg.JobExecutionResult,
 ) -> Ran:
     log = [entry.dagster_event for entry in instance.all_logs(result.run_id)]
     return Ran(

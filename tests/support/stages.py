@@ -78,6 +78,4 @@ def transform_keys(pipeline: Pipeline, keys: Sequence[str], candidate: Candidate
 
 
 def validate_candidate(pipeline: Pipeline, candidate: Candidate) -> Validation:
-    return validate(
-        candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules
-    )
+    return validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)

@@ -42,9 +42,7 @@ rows = st.fixed_dictionaries(
         "number": st.none() | st.integers(-(2**63), 2**63 - 1),
         "money": st.none() | st.decimals("-99999999", "99999999", places=4),
         "moment": st.none()
-        | st.datetimes(
-            datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)
-        ),
+        | st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
         "flag": st.none() | st.booleans(),
     }
 )
@@ -129,7 +127,9 @@ EMPTY_ROW: Row = dict.fromkeys(SCHEMA.names) | {"_date": DAYS[0]}
             [{"text": "a"}, {"other": "b"}], [{"text": "b"}, {"other": "a"}], id="swapped values"
         ),
         pytest.param([], [{}], id="no row and an empty row"),
-        pytest.param([{"money": Decimal("0.0001")}], [{"money": Decimal(0)}], id="the last decimal"),
+        pytest.param(
+            [{"money": Decimal("0.0001")}], [{"money": Decimal(0)}], id="the last decimal"
+        ),
         pytest.param(
             [{"moment": datetime(2026, 3, 1, tzinfo=UTC)}],
             [{"moment": datetime(2026, 3, 1, microsecond=1, tzinfo=UTC)}],

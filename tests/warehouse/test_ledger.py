@@ -71,9 +71,9 @@ def test_publishing_again_replaces_the_row_and_adds_an_attempt(
     record_published(ledger, RUN, [ROW])
     record_published(ledger, replace(RUN, run_id="newer"), [newer])
     assert published_partitions(ledger, "daily") == {"2026-03-01": newer}
-    assert attempts(ledger, "run_id, outcome, stage, reason, started_at, backfill_id, launched_by") == [
-        (run, "published", "publish", None, NOW, "b", "by hand") for run in ("newer", "run")
-    ]
+    assert attempts(
+        ledger, "run_id, outcome, stage, reason, started_at, backfill_id, launched_by"
+    ) == [(run, "published", "publish", None, NOW, "b", "by hand") for run in ("newer", "run")]
 
 
 def test_the_last_word_of_a_run_on_a_partition_is_what_stays(
@@ -107,7 +107,7 @@ def test_only_a_failure_that_nothing_followed_is_told_as_the_newest(
 def test_a_reason_with_quotes_and_markup_is_kept_as_it_is(
     ledger: duckdb.DuckDBPyConnection,
 ) -> None:
-    reason = "'; drop table ops.attempts; -- <b>\"%s\"</b>"
+    reason = '\'; drop table ops.attempts; -- <b>"%s"</b>'
     record_failures(ledger, RUN, [Casualty("2026-03-01", "load", reason)])
     assert attempts(ledger, "reason") == [(reason,)]
 
