@@ -38,7 +38,8 @@ def run(
     pipeline = build_pipeline(settings)
     keys = _keys(pipeline.partitions, first, last, recent)
     job = build_defs(settings).resolve_job_def(JOB)
-    console.print(f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {len(keys)} days in one run")
+    count = f"{len(keys)} day{'s' if len(keys) > 1 else ''}"
+    console.print(f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {count} in one run")
     kept = "DAGSTER_HOME" in os.environ
     with dg.DagsterInstance.get() if kept else dg.DagsterInstance.ephemeral() as instance:
         result = job.execute_in_process(
@@ -47,9 +48,14 @@ def run(
                 "dagster/asset_partition_range_start": keys[0],
                 "dagster/asset_partition_range_end": keys[-1],
             },
-            run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
+            # Dagster would tell each failure several times; the table tells it once.
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             raise_on_error=False,
         )
+    for step in result.filter_events(lambda event: event.is_step_failure):
+        # One that nobody foresaw, for which the place in the code matters.
+        if step.step_failure_data.user_failure_data is None:
+            console.print(step.step_failure_data.error_display_string, markup=False)
     show_published(console, pipeline, keys)
     if not kept:
         console.print(
@@ -63,7 +69,7 @@ def _keys(partitions, first: str | None, last: str | None, recent: int | None) -
     complete = partitions.complete_keys(datetime.now(UTC))
     if not complete:
         raise ConfigError("no day of this source is over yet", where="source")
-    if (first is None) == (recent is None):
+    if (first is None) == (recent is None) or (recent is not None and last is not None):
         raise ConfigError(
             "which days?", where="run", todo="give --from (and --to), or --last with a number"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ _RANGE_END = "dagster/asset_partition_range_end"
 # Failures are read from the events; their stack traces are noise in a test's output.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
-By = dict[str, Any]
+By = dict[str | None, Any]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Ran:
 
     def materialized(self, asset: str) -> list[str | None]:
         """The partitions of `asset` that this run materialized, sorted, each as often as it was."""
-        return sorted(partition for partition, _ in self._materializations(asset))
+        found = [partition for partition, _ in self._materializations(asset)]
+        return sorted(found, key=str)
 
     def rows(self, asset: str) -> By:
         return self.metadata(asset, "dagster/partition_row_count")
@@ -65,7 +67,7 @@ class Ran:
         return dict(found)
 
     def steps(self, event: str = "STEP_SUCCESS") -> list[str]:
-        """The steps with such an event, in order: STEP_START, STEP_SUCCESS, STEP_FAILURE, STEP_UP_FOR_RETRY."""
+        """The steps with such an event (STEP_START, STEP_UP_FOR_RETRY and so on), in order."""
         return [one.step_key or "" for one in self.log if one.event_type_value == event]
 
     @property
@@ -159,7 +161,7 @@ def _check_executions(home: Home, run_id: str) -> dict[tuple[str, str, str | Non
             [run_id],
         ).fetchall()
     found = {
-        (dg.AssetKey.from_db_string(asset).to_user_string(), check, partition): status
+        ("/".join(json.loads(asset)), check, partition): status
         for asset, check, partition, status in rows
     }
     assert len(found) == len(rows), Counter(row[:3] for row in rows).most_common(3)
