@@ -33,7 +33,6 @@ $(INSTANCE): dagster.yaml $(INSTALLED)
 	mkdir -p $(DAGSTER_HOME)
 	cp dagster.yaml $@
 	dagster instance migrate >/dev/null
-	dagster instance concurrency set warehouse 1 >/dev/null
 
 run: install
 	customer-pipeline run --last 7

@@ -39,9 +39,6 @@ from customer_pipeline.stages.publish import publish
 from customer_pipeline.stages.transform import transform
 from customer_pipeline.stages.validate import validate
 
-# Steps that hold the warehouse's one writer take turns where the instance knows this pool.
-WAREHOUSE_POOL = "warehouse"
-
 
 def pipeline_assets(pipeline: Pipeline) -> list[dg.AssetsDefinition]:
     """All assets of a pipeline, upstream first."""
@@ -126,9 +123,7 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
 def _raw(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
     spec = raw_spec(pipeline, feed_name)
 
-    @dg.multi_asset(
-        name=f"load_{feed_name}", specs=[spec], pool=WAREHOUSE_POOL, **_step_settings(pipeline)
-    )
+    @dg.multi_asset(name=f"load_{feed_name}", specs=[spec], **_step_settings(pipeline))
     def _load(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         with guarded(context, pipeline, "load"):
             keys = list(context.partition_keys)
@@ -245,7 +240,6 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name=f"publish_{pipeline.name}",
         specs=specs,
-        pool=WAREHOUSE_POOL,
         **_step_settings(pipeline),
     )
     def _publish(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:

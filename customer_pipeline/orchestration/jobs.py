@@ -38,7 +38,7 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
     """At 03:00 in the source's zone, for the day that closed at the last midnight.
 
     Only the newest tick is ever run: what a daemon that was down has missed stays missing until
-    somebody asks for it. The run key makes sure that moving the hour cannot run a day twice.
+    somebody asks for it. A day is asked for once, also when the hour is moved.
     """
 
     @dg.schedule(
@@ -56,6 +56,8 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
         newest = pipeline.partitions.window(closed[-1])
         if newest.end.date() != today:
             return dg.SkipReason(f"the source's last day, {newest.key}, is past")
+        if asked := _run_asked_for(context.instance, pipeline.name, newest.key):
+            return dg.SkipReason(f"{newest.key} has been asked for already: run {asked}")
         return dg.RunRequest(
             run_key=newest.key,
             partition_key=newest.key,
@@ -63,3 +65,12 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
         )
 
     return _schedule
+
+
+def _run_asked_for(instance: dg.DagsterInstance, pipeline: str, key: str) -> str | None:
+    """The run that an earlier tick has asked for. (A schedule's run key says nothing about earlier
+    ticks.) One that did not get as far as the queue is left to Dagster, which submits it again."""
+    statuses = [status for status in dg.DagsterRunStatus if status.value != "NOT_STARTED"]
+    tags = {ACTIVE_RUN_TAG: pipeline, "dagster/partition": key}
+    runs = instance.get_runs(dg.RunsFilter(tags=tags, statuses=statuses), limit=1)
+    return runs[0].run_id if runs else None

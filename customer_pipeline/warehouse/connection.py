@@ -1,5 +1,9 @@
 """The one door to the DuckDB file: open, wait for a lock, close.
 
+Runs take turns by the file's own lock, and not by a Dagster pool: a process that is killed lets go
+of the lock at once, while its slot in a pool stays taken until a daemon frees it, and every later
+run from the command line would wait for that in vain.
+
 What belongs here: everything that knows that DuckDB takes one writer, or several readers, at a
 time. What does not: tables. Another catalog (DuckLake on Postgres, say) would be plugged in here.
 """

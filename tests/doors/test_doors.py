@@ -5,41 +5,15 @@ own. Whatever the door, the result is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.doors.conftest import DAYS
 from tests.support.dagster_processes import Api, Home
 from tests.support.shop import Shop
-from tests.support.stages import run_stages
 from tests.support.warehouse import content_hashes, query
 
 pytestmark = pytest.mark.slow
-
-DAYS = [f"2026-03-{day:02}" for day in range(1, 9)]
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    shop = Shop(tmp_path / "shop")
-    for n, day in enumerate(DAYS[:6]):
-        shop.deliver_day(day, orders=n + 2)
-    return shop
-
-
-@pytest.fixture
-def home(tmp_path: Path, shop: Shop) -> Home:
-    return Home(tmp_path / "home", shop.environment)
-
-
-@pytest.fixture
-def expected(tmp_path: Path, shop: Shop) -> dict[str, str]:
-    """The content hashes that a run of the stages alone leaves, in a warehouse of its own."""
-    plain = shop.pipeline
-    settings = plain.settings.model_copy(update={"data_dir": tmp_path / "plain"})
-    pipeline = type(plain)(plain.name, settings, plain.source, plain.project)
-    run_stages(pipeline, DAYS)
-    return content_hashes(pipeline.warehouse.path)
 
 
 def test_one_day_by_asset_materialize(shop: Shop, home: Home, expected: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -362,11 +363,8 @@ class TestTheLandingArea:
         try:
             for version in range(1, 9):
                 things.deliver(contents_of(version))
-                extracts = [threading.Thread(target=things.extract) for _ in range(2)]
-                for thread in extracts:
-                    thread.start()
-                for thread in extracts:
-                    thread.join()
+                with ThreadPoolExecutor() as pool:
+                    list(pool.map(lambda _: things.extract(), range(2)))
                 assert [row["id"] for row in things.rows()] == [str(version)] * (version + 1)
         finally:
             stop.set()

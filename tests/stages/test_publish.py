@@ -311,3 +311,21 @@ def test_readers_see_old_rows_until_new_ones_are_whole(shop: Shop, published: Pi
             "select count(*) from marts.fct_orders where _date = ?", [DAYS[0]]
         ).fetchone()
     assert rows == (7,)
+
+
+@pytest.mark.slow
+def test_running_a_day_again_and_again_does_not_blow_up_the_file(
+    shop: Shop, published: Pipeline
+) -> None:
+    """Deleted rows are not given back at once (case W11)."""
+    for day in DAYS:
+        shop.deliver_day(day, orders=2000)
+    run_stages(published, DAYS)
+    path = published.warehouse.path
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"attach '{shop.root.parent / 'compact.duckdb'}' as compact")
+        connection.execute("copy from database warehouse to compact")
+    compact = (shop.root.parent / "compact.duckdb").stat().st_size
+    for _ in range(40):
+        run_stages(published, [DAYS[1]])
+    assert path.stat().st_size < 2.5 * compact

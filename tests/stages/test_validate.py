@@ -233,7 +233,7 @@ class TestAnotherRunMeanwhile:
 
             def read(self, feed: str, key: str) -> Manifest | None:
                 manifest = super().read(feed, key)
-                if key == BAD_DAY:
+                if (feed, key) == ("orders", BAD_DAY):
                     shop.deliver_day(BAD_DAY, price="3.10")
                     extract_and_load(loaded, [BAD_DAY])
                 return manifest

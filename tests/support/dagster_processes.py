@@ -22,6 +22,9 @@ from filelock import FileLock
 PROJECT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
+_REPOSITORY = {"repositoryLocationName": "customer_pipeline", "repositoryName": "__repository__"}
+_ENDED = ("SUCCESS", "FAILURE", "CANCELED")
+
 
 class Home:
     """A Dagster home of its own, and the environment in which its commands run.
@@ -45,7 +48,6 @@ class Home:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "dagster.yaml", folder)
         self.run("dagster", "instance", "migrate")
-        self.run("dagster", "instance", "concurrency", "set", "warehouse", "1")
 
     @contextmanager
     def instance(self) -> Iterator[dg.DagsterInstance]:
@@ -99,15 +101,21 @@ class Home:
         )
 
     @contextmanager
-    def services(self) -> Iterator[Api]:
-        """The web server and the daemon, until the block ends."""
+    def services(self, module: str = "customer_pipeline.definitions") -> Iterator[Api]:
+        """The web server and the daemon over the location in `module`, until the block ends."""
         port = _free_port()
+        workspace = self.folder / "workspace.yaml"
+        workspace.write_text(
+            (PROJECT / "workspace.yaml")
+            .read_text()
+            .replace("customer_pipeline.definitions", module)
+        )
         web = self.start(
-            *("dagster-webserver", "-h", "127.0.0.1", "-p", str(port), "-w", "workspace.yaml"),
+            *("dagster-webserver", "-h", "127.0.0.1", "-p", str(port), "-w", str(workspace)),
             log=self.folder / "webserver.log",
         )
         daemon = self.start(
-            *("dagster-daemon", "run", "-w", "workspace.yaml"), log=self.folder / "daemon.log"
+            *("dagster-daemon", "run", "-w", str(workspace)), log=self.folder / "daemon.log"
         )
         try:
             api = Api(f"http://127.0.0.1:{port}/graphql")
@@ -116,6 +124,11 @@ class Home:
         finally:
             for process in (daemon, web):
                 kill(process, signal.SIGTERM)
+
+    @property
+    def output(self) -> str:
+        """What the web server and the daemon, and the runs that they started, have printed."""
+        return "".join(log.read_text() for log in self.folder.glob("*.log"))
 
 
 def home_template(session_folder: Path) -> Path:
@@ -201,6 +214,75 @@ class Api:
     def asset_keys(self) -> list[list[str]]:
         nodes = self.ask("{assetNodes{assetKey{path}}}")["assetNodes"]
         return sorted(node["assetKey"]["path"] for node in nodes)
+
+    def launch_days(self, job: str, keys: Sequence[str]) -> list[str]:
+        """A run of a job for each day, all asked for at once; returns their ids."""
+        answer = self.ask(
+            """
+            mutation LaunchMultipleRuns($executionParamsList: [ExecutionParams!]!) {
+              launchMultipleRuns(executionParamsList: $executionParamsList) {
+                __typename
+                ... on LaunchMultipleRunsResult {
+                  launchMultipleRunsResult {
+                    __typename
+                    ... on LaunchRunSuccess { run { runId } }
+                    ... on PythonError { message }
+                  }
+                }
+              }
+            }
+            """,
+            executionParamsList=[
+                {
+                    "selector": _REPOSITORY | {"pipelineName": job},
+                    "mode": "default",
+                    "executionMetadata": {"tags": [{"key": "dagster/partition", "value": key}]},
+                }
+                for key in keys
+            ],
+        )["launchMultipleRuns"]
+        launched = answer["launchMultipleRunsResult"]
+        assert {one["__typename"] for one in launched} == {"LaunchRunSuccess"}, launched
+        return [one["run"]["runId"] for one in launched]
+
+    def start_schedule(self, name: str) -> None:
+        """What the switch beside a schedule sends."""
+        answer = self.ask(
+            "mutation($selector: ScheduleSelector!){startSchedule(scheduleSelector: $selector)"
+            "{__typename ...on ScheduleStateResult{scheduleState{status}}}}",
+            selector=_REPOSITORY | {"scheduleName": name},
+        )["startSchedule"]
+        assert answer["scheduleState"]["status"] == "RUNNING", answer
+
+    def ticks(self, schedule: str) -> list[dict[str, Any]]:
+        """The ticks of a schedule that have ended, oldest first."""
+        found = self.ask(
+            "query($selector: ScheduleSelector!){scheduleOrError(scheduleSelector: $selector)"
+            "{...on Schedule{scheduleState{ticks{status runKeys runIds skipReason timestamp}}}}}",
+            selector=_REPOSITORY | {"scheduleName": schedule},
+        )["scheduleOrError"]["scheduleState"]["ticks"]
+        return [tick for tick in reversed(found) if tick["status"] != "STARTED"]
+
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """All runs by id: their status, and their tags by name."""
+        found = self.ask("{runsOrError{...on Runs{results{runId status tags{key value}}}}}")
+        return {
+            run["runId"]: {
+                "status": run["status"],
+                "tags": {tag["key"]: tag["value"] for tag in run["tags"]},
+            }
+            for run in found["runsOrError"]["results"]
+        }
+
+    def wait_for_runs(self, count: int, *, seconds: float = 240) -> dict[str, dict[str, Any]]:
+        """Wait until there are `count` runs and all have ended."""
+
+        def ended() -> dict[str, dict[str, Any]] | None:
+            runs = self.runs()
+            over = [run for run in runs.values() if run["status"] in _ENDED]
+            return runs if len(over) == len(runs) >= count else None
+
+        return wait_for(ended, seconds=seconds, what=f"{count} runs to end")
 
     def partition_statuses(self, path: Sequence[str]) -> dict[str, list[str]]:
         """The days of an asset, as the UI colours them: `materialized`, `failed`."""

@@ -57,12 +57,14 @@ def die_in(call: str, *, turn: int) -> None:
 
 def main(root: str, models: str, kind: str, point: str, turn: str, *days: str) -> None:
     transform.build = CompiledModels.read(Path(models)).build
+    folder = Path(root)
+    shop = Shop(folder, source=(folder / "source.yaml").read_text())
     if kind == "call":
         die_in(point, turn=int(turn))
-        run_stages(Shop(Path(root)).pipeline, days)
+        run_stages(shop.pipeline, days)
     else:
         with watched(die_at(point, turn=int(turn))):
-            run_stages(Shop(Path(root)).pipeline, days)
+            run_stages(shop.pipeline, days)
 
 
 if __name__ == "__main__":
