@@ -243,7 +243,7 @@ def test_after_any_history_all_is_what_the_newest_good_deliveries_hold(
 def test_after_any_long_history_all_is_what_the_newest_good_deliveries_hold(
     tmp_path: Path, dbt_cache: Path
 ) -> None:
-    try_histories(tmp_path, dbt_cache, examples=60, steps=12)
+    try_histories(tmp_path, dbt_cache, examples=30, steps=12)
 
 
 SENSITIVE_SOURCE = SOURCE.replace(

@@ -14,7 +14,8 @@ _schedule = dg.schedule
 
 
 def _every_minute(**options: Any) -> Any:
-    return _schedule(**options | {"cron_schedule": "* * * * *"})
+    options["cron_schedule"] = "* * * * *"
+    return _schedule(**options)
 
 
 @dg.definitions
