@@ -4,12 +4,10 @@ own. Whatever the door, the result is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.doors.conftest import DAYS
-from tests.support.dagster_processes import Api, Home
+from tests.support.dagster_processes import Home
 from tests.support.shop import Shop
 from tests.support.warehouse import content_hashes, query
 
@@ -45,51 +43,40 @@ def test_the_job_by_dagster_job_execute_and_without_a_dagster_home(
     assert content_hashes(shop.settings.warehouse_path) == {DAYS[0]: expected[DAYS[0]]}
 
 
-class TestWithTheDaemon:
-    @pytest.fixture
-    def api(self, home: Home) -> Iterator[Api]:
-        with home.services() as api:
-            yield api
-
-    def test_a_backfill_from_the_ui(self, shop: Shop, api: Api, expected: dict[str, str]) -> None:
-        backfill = api.launch_backfill(api.asset_keys(), DAYS)
-        assert api.wait_for_backfill(backfill) == "COMPLETED_SUCCESS"
-        assert len(api.backfill(backfill)["runs"]) == 1
-        assert content_hashes(shop.settings.warehouse_path) == expected
-        launched = query(
-            shop.settings.warehouse_path, "select distinct backfill_id from ops.attempts"
-        )
-        assert launched == [(backfill,)]
-
-    def test_a_bad_day_stands_alone_and_failed_and_missing_is_just_that_day(
-        self, shop: Shop, api: Api, expected: dict[str, str]
-    ) -> None:
-        whole = shop.path("orders", DAYS[3]).read_text()
-        shop.path("orders", DAYS[3]).write_text(whole[: len(whole) // 2])
-        backfill = api.launch_backfill(api.asset_keys(), DAYS)
-        assert api.wait_for_backfill(backfill) == "COMPLETED_FAILED"
-        assert content_hashes(shop.settings.warehouse_path) == {
-            day: found for day, found in expected.items() if day != DAYS[3]
+def test_backfills_from_the_ui(shop: Shop, home: Home, expected: dict[str, str]) -> None:
+    """All days in one run; a bad day stands alone, and "failed and missing" is just that day."""
+    bad, warehouse = DAYS[3], shop.settings.warehouse_path
+    whole = shop.path("orders", bad).read_text()
+    shop.path("orders", bad).write_text(whole[: len(whole) // 2])
+    with home.services() as api:
+        first = api.launch_backfill(api.asset_keys(), DAYS)
+        assert api.wait_for_backfill(first) == "COMPLETED_FAILED"
+        assert len(api.backfill(first)["runs"]) == 1
+        assert content_hashes(warehouse) == {
+            day: found for day, found in expected.items() if day != bad
         }
         statuses = api.partition_statuses(["marts", "fct_orders"])
-        assert statuses["failed"] == [DAYS[3]]
-        assert sorted(statuses["materialized"]) == [day for day in DAYS if day != DAYS[3]]
+        assert statuses["failed"] == [bad]
+        assert sorted(statuses["materialized"]) == [day for day in DAYS if day != bad]
         ((outcome, stage, reason),) = query(
-            shop.settings.warehouse_path,
+            warehouse,
             "select outcome, stage, reason from ops.attempts where partition_key = ?",
-            [DAYS[3]],
+            [bad],
         )
         assert (outcome, stage) == ("failed", "extract")
         assert "cut off" in reason
 
-        shop.path("orders", DAYS[3]).write_text(whole)
-        again = api.launch_backfill(api.asset_keys(), statuses["failed"])
-        assert api.wait_for_backfill(again) == "COMPLETED_SUCCESS"
-        assert content_hashes(shop.settings.warehouse_path) == expected
+        shop.path("orders", bad).write_text(whole)
+        second = api.launch_backfill(api.asset_keys(), statuses["failed"])
+        assert api.wait_for_backfill(second) == "COMPLETED_SUCCESS"
+        assert content_hashes(warehouse) == expected
         assert "failed" not in api.partition_statuses(["marts", "fct_orders"])
-        attempted = query(
-            shop.settings.warehouse_path,
-            "select distinct partition_key from ops.attempts where backfill_id = ?",
-            [again],
-        )
-        assert attempted == [(DAYS[3],)]
+
+        for key in ("2026-02-30", "2026-02-28", "2999-01-01"):
+            refused = api.ask_for_backfill(api.asset_keys(), [DAYS[0], key])
+            assert refused["__typename"] != "LaunchBackfillSuccess", refused
+            assert key in refused["message"]
+    attempted = query(
+        warehouse, "select backfill_id, count(*) from ops.attempts group by 1 order by 2"
+    )
+    assert attempted == [(second, 1), (first, len(DAYS))]

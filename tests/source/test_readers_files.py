@@ -108,8 +108,8 @@ def test_a_failing_disk_may_be_tried_again(tmp_path: Path) -> None:
     ("compression", "packed"),
     [
         ("none", CSV),
-        ("gzip", gzip.compress(CSV)),
-        ("gzip", gzip.compress(CSV[:9]) + gzip.compress(CSV[9:])),
+        ("gzip", gzip.compress(CSV, mtime=0)),
+        ("gzip", gzip.compress(CSV[:9], mtime=0) + gzip.compress(CSV[9:], mtime=0)),
         ("zstd", zstd(CSV)),
         ("zstd", zstd(CSV[:9]) + zstd(CSV[9:])),
         ("zstd", b"\x50\x2a\x4d\x18\x04\0\0\0skip" + zstd(CSV)),
@@ -129,7 +129,7 @@ def test_a_packed_file_is_unpacked_and_known_by_its_packed_bytes(
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("pack_then", ["cut", "go on", "flip a bit", "empty", "plain"])
 def test_damaged_packed_data_is_refused(compression: str, pack_then: str, tmp_path: Path) -> None:
-    packed = gzip.compress(CSV * 50) if compression == "gzip" else zstd(CSV * 50)
+    packed = gzip.compress(CSV * 50, mtime=0) if compression == "gzip" else zstd(CSV * 50)
     middle = len(packed) // 2
     damaged = {
         "cut": packed[:-1],
@@ -148,7 +148,7 @@ def test_damaged_packed_data_is_refused(compression: str, pack_then: str, tmp_pa
 def test_a_packed_file_that_is_cut_anywhere_is_refused(
     compression: Literal["gzip", "zstd"], tmp_path: Path
 ) -> None:
-    packed = gzip.compress(CSV) if compression == "gzip" else zstd(CSV)
+    packed = gzip.compress(CSV, mtime=0) if compression == "gzip" else zstd(CSV)
     path = tmp_path / "orders"
     for length in range(len(packed)):
         path.write_bytes(packed[:length])
@@ -156,7 +156,9 @@ def test_a_packed_file_that_is_cut_anywhere_is_refused(
             read_file(path, compression)
 
 
-@pytest.mark.parametrize(("found", "packed"), [("gzip", gzip.compress(CSV)), ("zstd", zstd(CSV))])
+@pytest.mark.parametrize(
+    ("found", "packed"), [("gzip", gzip.compress(CSV, mtime=0)), ("zstd", zstd(CSV))]
+)
 def test_a_packed_file_declared_plain_is_named_for_what_it_is(
     found: str, packed: bytes, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -227,6 +227,8 @@ def try_histories(tmp_path: Path, dbt_cache: Path, *, examples: int, steps: int)
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
+            # Shrinking a failure takes minutes, and a history of a few steps can be read as it is.
+            phases=[Phase.reuse, Phase.generate],
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )
