@@ -171,16 +171,8 @@ class Api:
         wait_for(loaded, seconds=120, what="the code location")
 
     def launch_backfill(self, assets: Sequence[Sequence[str]], keys: Sequence[str]) -> str:
-        """A backfill of these days from the UI; returns its id."""
-        answer = self.ask_for_backfill(assets, keys)
-        assert answer["__typename"] == "LaunchBackfillSuccess", answer
-        return answer["backfillId"]
-
-    def ask_for_backfill(
-        self, assets: Sequence[Sequence[str]], keys: Sequence[str]
-    ) -> dict[str, str]:
-        """What the UI's "Launch backfill" sends; returns the answer, which may be a refusal."""
-        return self.ask(
+        """What the UI's "Launch backfill" sends; returns the backfill's id."""
+        answer = self.ask(
             """
             mutation LaunchPartitionBackfill($backfillParams: LaunchBackfillParams!) {
               launchPartitionBackfill(backfillParams: $backfillParams) {
@@ -197,6 +189,8 @@ class Api:
                 "tags": [],
             },
         )["launchPartitionBackfill"]
+        assert answer["__typename"] == "LaunchBackfillSuccess", answer
+        return answer["backfillId"]
 
     def wait_for_backfill(self, backfill_id: str, *, seconds: float = 240) -> str:
         """Wait until a backfill has ended; returns its status."""
