@@ -101,8 +101,8 @@ def validate(
             *_feed_checks(connection, delivered, feeds=feeds, landing=landing, keys=keys),
             *compare(connection, rules, column=candidate.column, keys=keys),
         ]
-        tests = failed_tests(connection)
-        verdicts = [_verdict(key, checks, tests, delivered) for key in keys]
+        failed = [one for one in [*checks, *failed_tests(connection)] if one.holds_back]
+        verdicts = [_verdict(key, failed, delivered) for key in keys]
         note_casualties(
             connection,
             [
@@ -114,17 +114,8 @@ def validate(
         return Validation(tuple(verdicts), tuple(checks), tuple(casualties(connection).values()))
 
 
-def _verdict(
-    key: str,
-    checks: Sequence[CheckResult],
-    tests: Sequence[CheckResult],
-    delivered: Sequence[Delivered],
-) -> Verdict:
-    reasons = [
-        f"{check.check}: {check.description}"
-        for check in [*checks, *tests]
-        if check.partition_key == key and check.holds_back
-    ]
+def _verdict(key: str, failed: Sequence[CheckResult], delivered: Sequence[Delivered]) -> Verdict:
+    reasons = [f"{one.check}: {one.description}" for one in failed if one.partition_key == key]
     mine = [row for row in delivered if row.partition_key == key]
     return Verdict(
         key,
