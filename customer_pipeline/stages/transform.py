@@ -121,9 +121,13 @@ def _by_partition(
 def _failing_rows(
     connection: duckdb.DuckDBPyConnection, test: Test, keys: Sequence[str], column: str
 ) -> dict[str, int]:
-    """Failing rows by partition; where they carry no partition, all of them blame every one."""
+    """Failing rows by partition; where they carry no partition, all of them blame every one, and so
+    does a test that keeps no failing rows."""
     relation = ".".join(quoted(part) for part in test.failures.split("."))
-    if column in columns_of(connection, *test.failures.split(".")):
+    columns = columns_of(connection, *test.failures.split("."))
+    if not columns:
+        return dict.fromkeys(keys, 0)
+    if column in columns:
         found = connection.execute(
             f"select {quoted(column)}::varchar, count(*) from {relation} group by 1"
         ).fetchall()
@@ -134,6 +138,8 @@ def _failing_rows(
 
 
 def _describe(rows: int) -> str:
+    if not rows:
+        return "failing rows, which are not kept (store_failures is off)"
     return f"{rows} failing row{'s' if rows != 1 else ''}"
 
 

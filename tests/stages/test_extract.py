@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
@@ -326,11 +325,6 @@ class TestTheLandingArea:
             things.land("id,name\n1,Ada\n,x\n", quarantine_threshold=1.0)
             found.append({path.name: path.read_bytes() for path in folder.iterdir()})
         assert found[0] == found[1]
-
-    def test_a_data_folder_belongs_to_one_source(self, things: OneFeed) -> None:
-        things.land("id,name\n1,Ada\n")
-        with pytest.raises(ConfigError, match="belongs to the source 'shop'"):
-            dataclasses.replace(things.landing, source="other").claim()
 
     def test_a_claim_that_was_killed_half_way_keeps_nobody_out(self, things: OneFeed) -> None:
         things.landing.root.mkdir()

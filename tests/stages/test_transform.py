@@ -149,8 +149,8 @@ def land_only(pipeline: Pipeline, feed: str, day: str) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> DbtProject:
-    """Customers are no longer unique within a day, and two tests say which orders they dislike:
-    one with the day, one without."""
+    """Customers are no longer unique within a day, and tests say which orders they dislike: with the
+    day, without it, and without keeping what they found."""
     return changed_project(
         tmp_path_factory.mktemp("project"),
         {"models/daily_customers/dim_customers.sql": (") = 1", ") >= 1")},
@@ -160,6 +160,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> DbtProject:
             ),
             "tests/no_order_is_worse.sql": (
                 "select order_id from {{ ref('fct_orders') }} where order_id = 'worse'"
+            ),
+            "tests/no_order_is_worst.sql": (
+                "{{ config(store_failures=false) }}"
+                " select _date from {{ ref('fct_orders') }} where order_id = 'worst'"
             ),
             "tests/no_order_is_strange.sql": (
                 "{{ config(severity='warn') }}"
@@ -198,15 +202,19 @@ class TestDbtTests:
         new = [row for row in after["marts.fct_orders"] if row[0].isoformat() == DAYS[2]]
         assert new == day_of(shop, DAYS[2]).marts["fct_orders"]
 
-    def test_failing_rows_that_carry_no_day_hold_back_every_day(
-        self, shop: Shop, pipeline: Pipeline
+    @pytest.mark.parametrize(
+        ("order", "reason"),
+        [("worse", "1 failing row"), ("worst", "failing rows, which are not kept")],
+    )
+    def test_failing_rows_that_carry_no_day_or_are_not_kept_hold_back_every_day(
+        self, shop: Shop, pipeline: Pipeline, order: str, reason: str
     ) -> None:
-        shop.deliver("orders", DAYS[1], [line(DAYS[1], 1, order_id="worse")])
+        shop.deliver("orders", DAYS[1], [line(DAYS[1], 1, order_id=order)])
         publication = run_stages(pipeline, DAYS)
         assert publication is not None
-        assert {(lost.partition_key, lost.reason) for lost in publication.casualties} == {
-            (day, "no_order_is_worse: 1 failing row") for day in DAYS
-        }
+        assert [lost.partition_key for lost in publication.casualties] == DAYS
+        for lost in publication.casualties:
+            assert lost.reason.startswith(f"no_order_is_{order}: {reason}")
         assert contents(pipeline.warehouse.path)["ops.partitions"] == []
 
 
