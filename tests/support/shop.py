@@ -68,7 +68,9 @@ class Shop:
         root.mkdir(parents=True, exist_ok=True)
         self.root = root
         self.source_path = root / "source.yaml"
-        self.source_path.write_text(source)
+        # Several processes may work on one shop: none may see the file half-written by another.
+        if not self.source_path.exists() or self.source_path.read_text() != source:
+            self.source_path.write_text(source)
         for feed in HEADERS:
             (root / "deliveries" / feed).mkdir(parents=True, exist_ok=True)
         if dbt_cache is not None:
