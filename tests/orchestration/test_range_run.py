@@ -14,7 +14,11 @@ from tests.support.runs import Ran, run_days
 from tests.support.shop import Shop, customer, line
 from tests.support.warehouse import content_hashes, query
 
+# On one worker, which makes what they share once.
+pytestmark = pytest.mark.xdist_group("range_run")
+
 GOOD, MANY, CUT, BLANK, NONE, CLOSED = (f"2026-03-0{day}" for day in range(2, 8))
+GOOD_DAYS = ("2026-03-10", "2026-03-11", "2026-03-12")
 DAYS = [GOOD, MANY, CUT, BLANK, NONE, CLOSED]
 SURVIVORS = [GOOD, MANY, CLOSED]
 MARTS = ("daily_summary", "dim_customers", "fct_orders", "sales_summary")
@@ -50,57 +54,57 @@ def ran(shop: Shop, home: Home) -> Ran:
     return run_days(shop, home, DAYS[0], DAYS[-1])
 
 
-class TestGoodDays:
-    """Three days with 5, 7 and 9 order lines."""
+@pytest.fixture(scope="module")
+def good(shop: Shop, home: Home) -> Ran:
+    """A run over three good days with 5, 7 and 9 order lines."""
+    for day, lines in zip(GOOD_DAYS, (5, 7, 9), strict=True):
+        shop.deliver("orders", day, [line(day, n) for n in range(lines)])
+        shop.deliver("customers", day, [customer(day, n) for n in range(lines)])
+    return run_days(shop, home, GOOD_DAYS[0], GOOD_DAYS[-1])
 
-    DAYS = ("2026-03-10", "2026-03-11", "2026-03-12")
 
-    @pytest.fixture(scope="class")
-    def good(self, shop: Shop, home: Home) -> Ran:
-        for day, lines in zip(self.DAYS, (5, 7, 9), strict=True):
-            shop.deliver("orders", day, [line(day, n) for n in range(lines)])
-            shop.deliver("customers", day, [customer(day, n) for n in range(lines)])
-        return run_days(shop, home, self.DAYS[0], self.DAYS[-1])
+def test_every_day_shows_its_own_row_count_at_every_stage(good: Ran) -> None:
+    each = dict(zip(GOOD_DAYS, (5, 7, 9), strict=True))
+    assert good.succeeded
+    for asset in ("landing/orders", "raw/orders", "candidate/fct_orders", "marts/fct_orders"):
+        assert good.rows(asset) == each, asset
+    assert good.rows("marts/daily_summary") == dict.fromkeys(GOOD_DAYS, 1)
+    verdict = "validation/daily_customers"
+    assert good.metadata(verdict, "raw_rows") == {day: 2 * rows for day, rows in each.items()}
+    assert good.metadata(verdict, "verdict") == dict.fromkeys(GOOD_DAYS, "passed")
 
-    def test_every_day_shows_its_own_row_count_at_every_stage(self, good: Ran) -> None:
-        each = dict(zip(self.DAYS, (5, 7, 9), strict=True))
-        assert good.succeeded
-        for asset in ("landing/orders", "raw/orders", "candidate/fct_orders", "marts/fct_orders"):
-            assert good.rows(asset) == each, asset
-        assert good.rows("marts/daily_summary") == dict.fromkeys(self.DAYS, 1)
-        verdict = "validation/daily_customers"
-        assert good.metadata(verdict, "raw_rows") == {day: 2 * rows for day, rows in each.items()}
-        assert good.metadata(verdict, "verdict") == dict.fromkeys(self.DAYS, "passed")
 
-    def test_every_day_shows_its_own_window_and_hash(self, shop: Shop, good: Ran) -> None:
-        shown = good.metadata("marts/fct_orders", "content_hash")
-        published = content_hashes(shop.settings.warehouse_path)
-        assert shown == {day: published[day] for day in self.DAYS}
-        assert len(set(shown.values())) == len(self.DAYS)
-        windows = good.metadata("landing/orders", "window")
-        assert windows["2026-03-11"] == "[2026-03-11T00:00:00+00:00, 2026-03-12T00:00:00+00:00)"
+def test_every_day_shows_its_own_window_and_hash(shop: Shop, good: Ran) -> None:
+    shown = good.metadata("marts/fct_orders", "content_hash")
+    published = content_hashes(shop.settings.warehouse_path)
+    assert shown == {day: published[day] for day in GOOD_DAYS}
+    assert len(set(shown.values())) == len(GOOD_DAYS)
+    windows = good.metadata("landing/orders", "window")
+    assert windows["2026-03-11"] == "[2026-03-11T00:00:00+00:00, 2026-03-12T00:00:00+00:00)"
 
-    def test_every_check_that_was_planned_is_evaluated_once_per_day(self, good: Ran) -> None:
-        evaluated = Counter(
-            event.asset_check_evaluation_data.partition
-            for event in good.events("ASSET_CHECK_EVALUATION")
-        )
-        planned = len(good.events("ASSET_CHECK_EVALUATION_PLANNED"))
-        assert planned > 40
-        # The one without a day is what Dagster wants a step to yield: the worst of all days.
-        assert evaluated == dict.fromkeys([*self.DAYS, None], planned)
-        assert set(good.checks.values()) == {"SUCCEEDED"}
 
-    @pytest.mark.parametrize("last", [None, "2026-03-10"], ids=["a day", "a range of one day"])
-    def test_one_day_alone_has_its_checks_under_its_name(
-        self, shop: Shop, home: Home, good: Ran, last: str | None
-    ) -> None:
-        again = run_days(shop, home, self.DAYS[0], last)
-        assert again.succeeded
-        of_the_day = {(asset, check): status for (asset, check, day), status in again.checks.items()
-                      if day == self.DAYS[0]}  # fmt: skip
-        assert len(of_the_day) == len(good.events("ASSET_CHECK_EVALUATION_PLANNED"))
-        assert set(of_the_day.values()) == {"SUCCEEDED"}
+def test_every_check_that_was_planned_is_evaluated_once_per_day(good: Ran) -> None:
+    evaluated = Counter(
+        event.asset_check_evaluation_data.partition
+        for event in good.events("ASSET_CHECK_EVALUATION")
+    )
+    planned = len(good.events("ASSET_CHECK_EVALUATION_PLANNED"))
+    assert planned > 40
+    # The one without a day is what Dagster wants a step to yield: the worst of all days.
+    assert evaluated == dict.fromkeys([*GOOD_DAYS, None], planned)
+    assert set(good.checks.values()) == {"SUCCEEDED"}
+
+
+@pytest.mark.parametrize("last", [None, "2026-03-10"], ids=["a day", "a range of one day"])
+def test_one_day_alone_has_its_checks_under_its_name(
+    shop: Shop, home: Home, good: Ran, last: str | None
+) -> None:
+    again = run_days(shop, home, GOOD_DAYS[0], last)
+    assert again.succeeded
+    of_the_day = {(asset, check): status for (asset, check, day), status in again.checks.items()
+                  if day == GOOD_DAYS[0]}  # fmt: skip
+    assert len(of_the_day) == len(good.events("ASSET_CHECK_EVALUATION_PLANNED"))
+    assert set(of_the_day.values()) == {"SUCCEEDED"}
 
 
 def test_survivors_are_published_and_casualties_are_not(shop: Shop, ran: Ran) -> None:
