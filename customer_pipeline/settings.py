@@ -59,6 +59,10 @@ class Settings(BaseSettings):
         return self.data_path / "landing"
 
     @property
+    def lake_path(self) -> Path:
+        return self.data_path / "lake"
+
+    @property
     def runs_path(self) -> Path:
         return self.data_path / "runs"
 

@@ -22,6 +22,7 @@ from customer_pipeline.source.feed import Feed, Source
 # The packages whose code decides which rows come out; the warehouse, the CLI and Dagster's side
 # only carry them.
 _SHAPES_DATA = ("source", "stages")
+_SHAPES_REPORTING = ("reporting",)
 
 # A quoted text, or white space and comments of SQL and Jinja. Texts come first, so that what looks
 # like a comment inside a text is not taken for one.
@@ -30,16 +31,20 @@ _TEXT_OR_GAP = re.compile(
 )
 
 
-def code_version(source: Source, dbt_project: Path) -> str:
-    """The version of all that shapes the published rows: rules, pipeline code and models."""
+def code_version(source: Source, dbt_project: Path, pipeline: str) -> str:
+    """The version of all that shapes a pipeline's published rows: rules, pipeline code, models."""
     parts = [
         source.timezone,
         *(f"{name}: {_rules(feed)}" for name, feed in sorted(source.feeds.items())),
-        _package_version(),
-        *(f"{path.stem}: {_plain(path)}" for path in _model_files(dbt_project)),
-        json.dumps(_variables(dbt_project), sort_keys=True, default=str),
+        _package_version(_SHAPES_DATA),
+        *_models(dbt_project, pipeline),
     ]
     return _digest(parts)
+
+
+def reporting_version(dbt_project: Path) -> str:
+    """The version of all that shapes the reporting tables, given what is published."""
+    return _digest([_package_version(_SHAPES_REPORTING), *_models(dbt_project, "reporting")])
 
 
 def declaration_version(feed: Feed, zone: str) -> str:
@@ -56,8 +61,8 @@ def _rules(feed: Feed) -> str:
 
 
 @cache
-def _package_version() -> str:
-    files = sorted(path for part in _SHAPES_DATA for path in (PACKAGE / part).rglob("*.py"))
+def _package_version(parts: tuple[str, ...]) -> str:
+    files = sorted(path for part in parts for path in (PACKAGE / part).rglob("*.py"))
     return _digest(_plain(path) for path in files)
 
 
@@ -81,13 +86,17 @@ def _plain_sql(text: str) -> str:
     return _TEXT_OR_GAP.sub(lambda match: match[1] or " ", text).strip()
 
 
-def _model_files(dbt_project: Path) -> list[Path]:
-    files = [path for name in ("models", "macros") for path in (dbt_project / name).rglob("*")]
-    return sorted(path for path in files if path.suffix in (".sql", ".py"))
-
-
-def _variables(dbt_project: Path) -> object:
-    return yaml.safe_load((dbt_project / "dbt_project.yml").read_text()).get("vars")
+def _models(dbt_project: Path, folder: str) -> list[str]:
+    """The models in one folder, the macros, and the project's variables."""
+    places = (dbt_project / "models" / folder, dbt_project / "macros")
+    files = sorted(
+        path for place in places for path in place.rglob("*") if path.suffix in (".sql", ".py")
+    )
+    variables = yaml.safe_load((dbt_project / "dbt_project.yml").read_text()).get("vars")
+    return [
+        *(f"{path.stem}: {_plain(path)}" for path in files),
+        json.dumps(variables, sort_keys=True, default=str),
+    ]
 
 
 def _digest(parts: Iterable[str]) -> str:

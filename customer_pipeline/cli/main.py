@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli import run, status
+from customer_pipeline.cli import maintain, run, status, verify
 from customer_pipeline.errors import PipelineError
 
 cli = typer.Typer(
@@ -16,8 +16,10 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
+cli.command("maintain")(maintain.maintain)
 cli.command("run")(run.run)
 cli.command("status")(status.status)
+cli.command("verify")(verify.verify)
 
 
 def app() -> None:

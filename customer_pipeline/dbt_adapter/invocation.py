@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from customer_pipeline.errors import StageError
+from customer_pipeline.warehouse.connection import Warehouse
 
 if TYPE_CHECKING:
     from dbt.artifacts.schemas.results import NodeResult
@@ -64,19 +65,30 @@ def parse(project_folder: Path, *, target: Path) -> None:
         )
 
 
-def build(project: DbtProject, candidate: Path, *, pipeline: str) -> dict[str, TestResult]:
+def build(
+    project: DbtProject, candidate: Path, *, pipeline: str, reading: Warehouse | None = None
+) -> dict[str, TestResult]:
     """Build all tables of a pipeline in the candidate file, then run their data tests.
+
+    Args:
+        reading: a warehouse that is attached meanwhile, read-only, as the database `warehouse`.
 
     Returns:
         The results of the data tests, by dbt's unique id.
 
     Raises:
         StageError: a model or a test could not be run, with dbt's words.
+        TransientError: the warehouse is held.
     """
     runner = _runner(project)
     places = [*_places(project.folder, candidate.parent), f"--select=path:models/{pipeline}"]
-    # A connection of our own keeps the file open between dbt's many short ones.
-    with _environment(candidate), closing(duckdb.connect(str(candidate))):
+    # A connection of our own keeps the file open between dbt's many short ones, which therefore see
+    # what is attached to it.
+    with (
+        _environment(candidate),
+        closing(duckdb.connect(str(candidate))) as connection,
+        reading.attached_to(connection, "warehouse") if reading else nullcontext(),
+    ):
         built = runner.invoke([*_QUIET, "--no-write-json", "run", *places])
         _raise_for_errors("model", built)
         tested = runner.invoke(

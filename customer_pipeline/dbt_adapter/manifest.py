@@ -76,6 +76,16 @@ class DbtProject:
             and node["config"]["materialized"] == "table"
         }
 
+    def raw_tables_of(self, pipeline: str) -> dict[str, dict[str, str]]:
+        """The raw tables that the pipeline's models read: their columns, name to type."""
+        return {
+            node["name"]: {
+                column["name"]: column["data_type"] for column in node["columns"].values()
+            }
+            for node in self.manifest["sources"].values()
+            if node["schema"] == "raw" and pipeline in node["fqn"]
+        }
+
     def tests_of(self, pipeline: str) -> list[Test]:
         """The data tests on the pipeline's models, in a stable order."""
         return sorted(self._tests(pipeline), key=lambda test: (test.model, test.name))

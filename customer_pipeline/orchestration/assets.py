@@ -10,6 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import dagster as dg
 
 from customer_pipeline.orchestration import events
+from customer_pipeline.orchestration.after_publishing import (
+    follow_with_lake,
+    message_checks,
+    no_conflicts,
+)
 from customer_pipeline.orchestration.metadata import (
     landing_metadata,
     mart_metadata,
@@ -31,7 +36,14 @@ from customer_pipeline.orchestration.specs import (
     validation_checks,
     validation_spec,
 )
-from customer_pipeline.orchestration.steps import candidate_of, guarded, may_retry, record, run_of
+from customer_pipeline.orchestration.steps import (
+    candidate_of,
+    guarded,
+    may_retry,
+    record,
+    run_of,
+    step_settings,
+)
 from customer_pipeline.outcomes import Casualty, CheckResult, first_reasons
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
@@ -51,16 +63,6 @@ def pipeline_assets(pipeline: Pipeline) -> list[dg.AssetsDefinition]:
     ]
 
 
-def _step_settings(pipeline: Pipeline) -> dict:
-    """One policy for all: a run may hold many partitions, and what is unforeseen is retried."""
-    return {
-        "backfill_policy": dg.BackfillPolicy.single_run(),
-        "retry_policy": dg.RetryPolicy(
-            max_retries=pipeline.settings.max_retries, delay=pipeline.settings.retry_delay
-        ),
-    }
-
-
 def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
     spec = landing_spec(pipeline, feed_name)
 
@@ -68,7 +70,7 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
         name=f"extract_{feed_name}",
         specs=[spec],
         check_specs=[delivery_check(pipeline, feed_name)],
-        **_step_settings(pipeline),
+        **step_settings(pipeline),
     )
     def _extract(
         context: dg.AssetExecutionContext,
@@ -123,7 +125,7 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
 def _raw(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
     spec = raw_spec(pipeline, feed_name)
 
-    @dg.multi_asset(name=f"load_{feed_name}", specs=[spec], **_step_settings(pipeline))
+    @dg.multi_asset(name=f"load_{feed_name}", specs=[spec], **step_settings(pipeline))
     def _load(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         with guarded(context, pipeline, "load"):
             keys = list(context.partition_keys)
@@ -152,7 +154,7 @@ def _candidate(pipeline: Pipeline) -> dg.AssetsDefinition:
         name=f"transform_{pipeline.name}",
         specs=specs,
         check_specs=test_checks(pipeline),
-        **_step_settings(pipeline),
+        **step_settings(pipeline),
     )
     def _transform(
         context: dg.AssetExecutionContext,
@@ -191,7 +193,7 @@ def _validation(pipeline: Pipeline) -> dg.AssetsDefinition:
         name=f"validate_{pipeline.name}",
         specs=[spec],
         check_specs=validation_checks(pipeline),
-        **_step_settings(pipeline),
+        **step_settings(pipeline),
     )
     def _validate(
         context: dg.AssetExecutionContext,
@@ -240,14 +242,19 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name=f"publish_{pipeline.name}",
         specs=specs,
-        **_step_settings(pipeline),
+        check_specs=message_checks(pipeline),
+        **step_settings(pipeline),
     )
-    def _publish(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+    def _publish(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         begun = time.monotonic()
         with guarded(context, pipeline, "publish"):
             publication = publish(
                 candidate_of(context, pipeline),
                 pipeline.marts,
+                messages=pipeline.messages,
+                raw_tables=pipeline.raw_tables,
                 warehouse=pipeline.warehouse,
                 run=run_of(context, pipeline),
             )
@@ -255,11 +262,18 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
             metadata: Mapping = {
                 mart_key(mart): mart_metadata(publication, mart, seconds) for mart in pipeline.marts
             }
-            if publication.casualties:
+            lake_is_behind = follow_with_lake(context, pipeline)
+            if publication.casualties or lake_is_behind:
                 events.materialize_survivors(context, metadata)
+            else:
+                for asset, by_partition in metadata.items():
+                    events.add_metadata(context, asset, by_partition)
+                    yield dg.MaterializeResult(asset_key=asset)
+            for mart, redelivered in publication.redelivered.items():
+                yield from events.check_results(context, mart_key(mart), no_conflicts(redelivered))
+            if publication.casualties:
                 raise events.failure(publication.casualties, partitions=len(context.partition_keys))
-            for asset, by_partition in metadata.items():
-                events.add_metadata(context, asset, by_partition)
-                yield dg.MaterializeResult(asset_key=asset)
+            if lake_is_behind:
+                raise lake_is_behind
 
     return _publish

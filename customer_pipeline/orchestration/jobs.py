@@ -12,17 +12,20 @@ from customer_pipeline.orchestration.specs import (
     raw_key,
     validation_key,
 )
+from customer_pipeline.reporting.refresh import REPORTING
 
+DAILY_JOB = "daily_customer_pipeline"
+REFRESH_JOB = "reporting_refresh"
 # A scheduled run waits while another one of the same pipeline is active (`dagster.yaml` limits the
 # runs per value of this tag to one), and goes ahead of waiting backfill runs.
 ACTIVE_RUN_TAG = "customer_pipeline/scheduled"
-_AHEAD_OF_BACKFILLS = {"dagster/priority": "10"}
+AHEAD_OF_BACKFILLS = {"dagster/priority": "10"}
 
 
 def daily_job(pipeline: Pipeline):
     """Extract, load, transform, validate and publish one or many days."""
     return dg.define_asset_job(
-        "daily_customer_pipeline",
+        DAILY_JOB,
         selection=dg.AssetSelection.assets(
             *(landing_key(feed) for feed in pipeline.feeds),
             *(raw_key(feed) for feed in pipeline.feeds),
@@ -31,6 +34,15 @@ def daily_job(pipeline: Pipeline):
             *(mart_key(mart) for mart in pipeline.marts),
         ),
         description="One day (or many) from its source to the published tables.",
+    )
+
+
+def refresh_job():
+    """Bring the reporting tables up to what is published."""
+    return dg.define_asset_job(
+        REFRESH_JOB,
+        selection=dg.AssetSelection.groups(REPORTING),
+        description="The reporting tables, brought up to what is published.",
     )
 
 
@@ -61,7 +73,7 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
         return dg.RunRequest(
             run_key=newest.key,
             partition_key=newest.key,
-            tags={ACTIVE_RUN_TAG: pipeline.name} | _AHEAD_OF_BACKFILLS,
+            tags={ACTIVE_RUN_TAG: pipeline.name} | AHEAD_OF_BACKFILLS,
         )
 
     return _schedule

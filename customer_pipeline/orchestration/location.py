@@ -6,8 +6,10 @@ import dagster as dg
 
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.assets import pipeline_assets
-from customer_pipeline.orchestration.jobs import daily_job, daily_schedule
+from customer_pipeline.orchestration.jobs import daily_job, daily_schedule, refresh_job
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.reporting import reporting_assets
+from customer_pipeline.orchestration.sensors import reporting_sensor
 from customer_pipeline.settings import Settings, environment
 from customer_pipeline.source.yaml.source_file import load_source
 
@@ -29,11 +31,12 @@ def build_pipeline(settings: Settings) -> Pipeline:
 def build_defs(settings: Settings) -> dg.Definitions:
     """Everything Dagster needs to know; the same errors as `build_pipeline`."""
     pipeline = build_pipeline(settings)
-    job = daily_job(pipeline)
+    job, refresh = daily_job(pipeline), refresh_job()
     return dg.Definitions(
-        assets=pipeline_assets(pipeline),
-        jobs=[job],
+        assets=[*pipeline_assets(pipeline), reporting_assets(pipeline)],
+        jobs=[job, refresh],
         schedules=[daily_schedule(pipeline, job)],
+        sensors=[reporting_sensor(pipeline, refresh)],
         # Steps are short and share imports and files: a process each would cost seconds apiece.
         executor=dg.in_process_executor,
     )

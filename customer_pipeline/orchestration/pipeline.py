@@ -12,14 +12,18 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from customer_pipeline.dbt_adapter.manifest import DbtProject
+from customer_pipeline.lake.follow import Lake
 from customer_pipeline.orchestration.partitions import partitions_definition
+from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.stages.candidate import Candidate
+from customer_pipeline.stages.dedupe import Messages, messages_of
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.reconcile import Rule, rules_of
-from customer_pipeline.versions import code_version
+from customer_pipeline.verification.verify import Verifier
+from customer_pipeline.versions import code_version, reporting_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Run
 
@@ -60,12 +64,29 @@ class Pipeline:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        metas = {name: model["config"]["meta"] for name, model in self.models.items()}
-        return tuple(rules_of(metas))
+        return tuple(rules_of(self._metas))
+
+    @cached_property
+    def messages(self) -> tuple[Messages, ...]:
+        """The marts whose rows are messages that are processed once."""
+        return messages_of(self._metas, self.feeds)
+
+    @cached_property
+    def raw_tables(self) -> Mapping[str, Mapping[str, str]]:
+        """The raw tables that the models read, whether or not the source has such a feed."""
+        return self.project.raw_tables_of(self.name)
+
+    @property
+    def _metas(self) -> Mapping[str, Mapping[str, Any]]:
+        return {name: model["config"]["meta"] for name, model in self.models.items()}
 
     @cached_property
     def landing(self) -> Landing:
         return Landing(self.settings.landing_path, self.partitions.column, self.source.name)
+
+    @cached_property
+    def lake(self) -> Lake:
+        return Lake(self.settings.lake_path, self.partitions.column)
 
     @cached_property
     def warehouse(self) -> Warehouse:
@@ -73,7 +94,31 @@ class Pipeline:
 
     @cached_property
     def code_version(self) -> str:
-        return code_version(self.source, self.settings.dbt_project_path)
+        return code_version(self.source, self.settings.dbt_project_path, self.name)
+
+    @cached_property
+    def reporting(self) -> Reporting:
+        return Reporting(
+            pipeline=self.name,
+            column=self.partitions.column,
+            version=reporting_version(self.settings.dbt_project_path),
+            warehouse=self.warehouse,
+            project=self.project,
+        )
+
+    @property
+    def verifier(self) -> Verifier:
+        return Verifier(
+            pipeline=self.name,
+            feeds=self.feeds,
+            marts=self.marts,
+            messages=self.messages,
+            rules=self.rules,
+            zone=self.source.timezone,
+            landing=self.landing,
+            warehouse=self.warehouse,
+            lake=self.lake,
+        )
 
     def candidate(self, run_id: str) -> Candidate:
         folder = self.settings.runs_path / run_id

@@ -78,7 +78,7 @@ def candidate_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
             group_name="transform",
             kinds={"dbt", "duckdb"},
             description=model["description"],
-            metadata={"dagster/column_schema": _model_schema(model)},
+            metadata={"dagster/column_schema": model_schema(model)},
             **_common(pipeline),
         )
         for name, model in sorted(pipeline.models.items())
@@ -108,7 +108,7 @@ def mart_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
             description=f"Published: `marts.{name}`.\n\n{model['description']}",
             metadata={
                 "dagster/table_name": f"marts.{name}",
-                "dagster/column_schema": _model_schema(model),
+                "dagster/column_schema": model_schema(model),
             },
             **_common(pipeline),
         )
@@ -166,7 +166,7 @@ def _feed_schema(pipeline: Pipeline, feed: str) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(name, type=kind) for name, kind in columns.items()])
 
 
-def _model_schema(model: Mapping[str, Any]) -> dg.TableSchema:
+def model_schema(model: Mapping[str, Any]) -> dg.TableSchema:
     """The columns that dbt's manifest documents. (dagster-dbt would make the same of it, but costs
     every process that loads the location a second for importing dbt.)"""
     return dg.TableSchema(

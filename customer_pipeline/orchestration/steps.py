@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 
@@ -16,6 +17,16 @@ from customer_pipeline.outcomes import Casualty, Stage
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.warehouse.ledger import Run, record_failures
 from customer_pipeline.warehouse.schema import ensure_ledger
+
+
+def step_settings(pipeline: Pipeline) -> dict[str, Any]:
+    """One policy for all: a run may hold many partitions, and what is unforeseen is retried."""
+    return {
+        "backfill_policy": dg.BackfillPolicy.single_run(),
+        "retry_policy": dg.RetryPolicy(
+            max_retries=pipeline.settings.max_retries, delay=pipeline.settings.retry_delay
+        ),
+    }
 
 
 def run_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Run:

@@ -90,7 +90,8 @@ class Feed(Frozen):
     key: tuple[Name, ...] = ()
     # The timestamp or date column that must lie inside the partition's window.
     window_column: Name | None = None
-    write: Literal["replace_partition"] = "replace_partition"
+    # dedupe: what is delivered is kept by partition too, and counts once by key: see stages/dedupe.py.
+    write: Literal["replace_partition", "dedupe"] = "replace_partition"
     missing: Annotated[
         Annotated[Literal["fail", "empty"], Tag("word")] | Annotated[EmptyDays, Tag("days")],
         Discriminator(lambda value: "days" if isinstance(value, dict | EmptyDays) else "word"),
@@ -155,6 +156,8 @@ class Feed(Frozen):
             raise ValueError(
                 "all columns are constants: nothing of what is delivered would be loaded"
             )
+        if self.write == "dedupe" and not self.key:
+            raise ValueError("write: dedupe needs 'key': what a message is known by")
         foreign = self.model_fields_set & _READER_FIELDS.keys()
         if wrong := sorted(name for name in foreign if self.reader not in _READER_FIELDS[name]):
             raise ValueError(f"reader {self.reader} takes no {wrong[0]!r}")

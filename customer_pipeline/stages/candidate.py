@@ -27,6 +27,7 @@ from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.stages.load import why_unusable
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse, prepare
+from customer_pipeline.warehouse.schema import ensure_table
 from customer_pipeline.warehouse.sql import columns_of, insert_rows
 
 _NOTES = """
@@ -102,11 +103,13 @@ class Candidate:
         zone: str,
         landing: Landing,
         warehouse: Warehouse,
+        raw_tables: Mapping[str, Mapping[str, str]],
     ) -> None:
         """Make the file anew with the raw rows of those partitions that are fit to go on.
 
         A partition goes on when all its feeds are loaded from what is landed now; the others become
-        casualties of this run.
+        casualties of this run. Of `raw_tables`, which the models read (name to columns and types),
+        those that no feed fills are empty.
 
         Raises:
             TransientError: the warehouse is held.
@@ -133,6 +136,8 @@ class Candidate:
                         f" where {quoted(self.column)} in (select unnest(?)::date)",
                         [ready],
                     )
+            for table in raw_tables.keys() - feeds.keys():
+                ensure_table(connection, "raw", table, raw_tables[table])
             insert_rows(connection, "run.partitions", [{"partition_key": key} for key in ready])
             insert_rows(
                 connection,

@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from filelock import FileLock
 
+from customer_pipeline.disk import sync
 from customer_pipeline.errors import ConfigError
 
 # What an extract found: rows; nothing, which is right by rule; or what cannot be used.
@@ -121,7 +122,7 @@ class Landing:
         beside = folder / f".{uuid4().hex}.tmp"
         write(beside)
         final = f"{name}-{_digest(beside)}.parquet"
-        _sync(beside)
+        sync(beside)
         os.replace(beside, folder / final)
         return final
 
@@ -130,9 +131,9 @@ class Landing:
         folder = self.folder(manifest.feed, manifest.partition_key)
         beside = folder / f".{uuid4().hex}.tmp"
         beside.write_text(json.dumps(asdict(manifest), indent=1, sort_keys=True))
-        _sync(beside)
+        sync(beside)
         os.replace(beside, folder / MANIFEST)
-        _sync(folder)
+        sync(folder)
         named = {MANIFEST, ".lock", manifest.data_file, manifest.quarantine_file}
         for file in folder.iterdir():
             if file.name not in named:
@@ -146,12 +147,3 @@ class Landing:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()[:16]
-
-
-def _sync(path: Path) -> None:
-    """Have the disk keep a file (or a folder's entries) before the next step relies on it."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

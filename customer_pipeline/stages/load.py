@@ -77,7 +77,7 @@ def load(
         with transaction(connection):
             _prepare_table(connection, feed_name, feed, landing.column)
             _replace_rows(connection, feed_name, feed, usable, landing)
-            _replace_quarantine(connection, feed_name, [*usable, *rejected], landing)
+            _replace_quarantine(connection, feed_name, usable, rejected, landing)
             _record(connection, feed_name, usable, run_id)
     return Loaded(tuple(usable), tuple(unusable))
 
@@ -149,23 +149,30 @@ def _replace_rows(
 def _replace_quarantine(
     connection: duckdb.DuckDBPyConnection,
     feed_name: str,
-    manifests: Sequence[Manifest],
+    usable: Sequence[Manifest],
+    rejected: Sequence[Manifest],
     landing: Landing,
 ) -> None:
-    keys = [manifest.partition_key for manifest in manifests]
-    connection.execute(
-        "delete from ops.quarantine where feed = ? and partition_key in (select unnest(?))",
-        [feed_name, keys],
-    )
-    for manifest in manifests:
-        if path := landing.quarantine_path(manifest):
-            connection.execute(
-                "insert into ops.quarantine by name"
-                f" select ? as feed, ? as partition_key, {quoted(landing.column)} as _date,"
-                " line, reason, raw, ? as fingerprint"
-                " from read_parquet(?, hive_partitioning = false)",
-                [feed_name, manifest.partition_key, manifest.fingerprint, str(path)],
-            )
+    """The unreadable rows of what is loaded stay beside those of a newer delivery that was refused:
+    the ledger counts the ones, and the others say why the newer delivery is not used."""
+    for replaced, kinds in ((usable, ["unreadable", "refused"]), (rejected, ["refused"])):
+        connection.execute(
+            "delete from ops.quarantine where feed = ? and partition_key in (select unnest(?))"
+            " and kind in (select unnest(?))",
+            [feed_name, [manifest.partition_key for manifest in replaced], kinds],
+        )
+        for manifest in replaced:
+            if path := landing.quarantine_path(manifest):
+                connection.execute(
+                    "insert into ops.quarantine by name"
+                    f" select ? as feed, ? as partition_key, {quoted(landing.column)} as _date,"
+                    " ? as kind, line, reason, raw, ? as fingerprint"
+                    " from read_parquet(?, hive_partitioning = false)",
+                    [
+                        *(feed_name, manifest.partition_key, kinds[0]),
+                        *(manifest.fingerprint, str(path)),
+                    ],
+                )
 
 
 def _record(

@@ -6,10 +6,10 @@ and the ledger says which. Casualties of the run are noted in the same transacti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 
 import duckdb
 
@@ -23,16 +23,20 @@ from customer_pipeline.stages.candidate import (
     deliveries,
     survivors,
 )
+from customer_pipeline.stages.dedupe import Messages, Redelivered, redelivered, replace_messages
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import (
     Published,
     Run,
     record_failures,
+    record_moved,
     record_published,
+    source_fingerprint,
 )
-from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
-from customer_pipeline.warehouse.sql import columns_of, transaction
+from customer_pipeline.warehouse.publications import record_publication
+from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger, ensure_table
+from customer_pipeline.warehouse.sql import columns_of, stream_into, transaction
 
 _PREVIEW_ROWS = 5
 
@@ -41,28 +45,40 @@ _PREVIEW_ROWS = 5
 class Publication:
     """What a run published, and what it did not and why.
 
-    `mart_rows` and `previews` (a few rows, as texts by column) are by mart and partition.
+    `moved` are other partitions whose rows changed, since messages count there now, or no longer.
+    `mart_rows` and `previews` (a few rows, as texts by column) are by mart and partition, and
+    `redelivered` by mart of messages, then by partition.
     """
 
     published: tuple[Published, ...]
+    moved: tuple[str, ...]
     casualties: tuple[Casualty, ...]
     mart_rows: Mapping[tuple[str, str], int]
     previews: Mapping[tuple[str, str], list[dict[str, str | None]]]
+    redelivered: Mapping[str, Mapping[str, Redelivered]]
 
 
 def publish(
     candidate: Candidate,
     marts: Sequence[str],
     *,
+    messages: Sequence[Messages],
+    raw_tables: Mapping[str, Mapping[str, str]],
     warehouse: Warehouse,
     run: Run,
 ) -> Publication:
     """Swap the surviving partitions of the candidate in, and remove the candidate.
 
+    Args:
+        messages: which of the marts hold messages that are processed once.
+        raw_tables: what the models read (name to columns and types). Those that no feed fills are
+            made, so that the models can also be built by hand.
+
     Raises:
         StageError: the run has no candidate, or a mart's columns do not fit what the model makes.
         TransientError: the warehouse is held.
     """
+    column = candidate.column
     with candidate.open() as built, warehouse.write() as connection:
         keys, delivered = survivors(built), deliveries(built)
         ensure_ledger(connection)
@@ -70,15 +86,31 @@ def publish(
             superseded = _superseded(connection, delivered, keys)
             lost = first_reasons([*casualties(built).values(), *superseded])
             passing = [key for key in keys if key not in lost]
-            for mart in marts:
-                _replace_partitions(connection, built, mart, candidate.column, passing)
-            rows = _ledger_rows(connection, marts, candidate.column, passing, delivered, run)
+            for table, columns in raw_tables.items():
+                ensure_table(connection, "raw", table, columns)
+            moved = _replace_marts(connection, built, marts, messages, column, passing)
+            rows = _ledger_rows(connection, marts, column, passing, delivered, run)
             record_published(connection, run, rows)
+            moved_hashes = _record_moved(connection, marts, column, moved, run)
             record_failures(connection, run, lost.values())
-            counts = _counts(connection, marts, candidate.column, passing)
-            previews = _previews(connection, marts, candidate.column, passing)
+            record_publication(
+                connection,
+                run,
+                {row.partition_key: row.content_hash for row in rows} | moved_hashes,
+            )
+            publication = Publication(
+                tuple(rows),
+                tuple(moved),
+                tuple(lost.values()),
+                _counts(connection, marts, column, passing),
+                _previews(connection, marts, column, passing),
+                {
+                    one.mart: redelivered(connection, one, column=column, keys=passing)
+                    for one in messages
+                },
+            )
     candidate.remove()
-    return Publication(tuple(rows), tuple(lost.values()), counts, previews)
+    return publication
 
 
 def _superseded(
@@ -106,12 +138,30 @@ def _superseded(
     ]
 
 
-def _replace_partitions(
+def _replace_marts(
     connection: duckdb.DuckDBPyConnection,
     built: duckdb.DuckDBPyConnection,
-    mart: str,
+    marts: Sequence[str],
+    messages: Sequence[Messages],
     column: str,
     keys: Sequence[str],
+) -> list[str]:
+    """Replace these partitions in all marts; returns the other partitions that this changed."""
+    moved: set[str] = set()
+    of_mart = {one.mart: one for one in messages}
+    for mart in marts:
+        _prepare_mart(connection, built, mart)
+        if mart in of_mart:
+            moved.update(
+                replace_messages(connection, built, of_mart[mart], column=column, keys=keys)
+            )
+        else:
+            _replace_partitions(connection, built, mart, column, keys)
+    return sorted(moved)
+
+
+def _prepare_mart(
+    connection: duckdb.DuckDBPyConnection, built: duckdb.DuckDBPyConnection, mart: str
 ) -> None:
     columns = columns_of(built, "main", mart)
     if gone := [name for name in columns_of(connection, "marts", mart) if name not in columns]:
@@ -121,14 +171,38 @@ def _replace_partitions(
             todo=f"bring it back, or drop it: alter table marts.{mart} drop column {gone[0]}",
         )
     ensure_columns(connection, "marts", mart, columns)
+
+
+def _replace_partitions(
+    connection: duckdb.DuckDBPyConnection,
+    built: duckdb.DuckDBPyConnection,
+    mart: str,
+    column: str,
+    keys: Sequence[str],
+) -> None:
     chosen = f"where {quoted(column)} in (select unnest(?)::date)"
     connection.execute(f"delete from marts.{quoted(mart)} {chosen}", [keys])
     # Handed over as a stream and not by attaching the candidate: DuckDB refuses to attach a file
     # that anything else in this process, dbt included, has not let go of yet.
     rows = built.execute(f"select * from main.{quoted(mart)} {chosen}", [keys])
-    connection.register("_built", rows.to_arrow_reader())
-    connection.execute(f"insert into marts.{quoted(mart)} by name select * from _built")
-    connection.unregister("_built")
+    stream_into(connection, f"marts.{quoted(mart)}", rows)
+
+
+def _record_moved(
+    connection: duckdb.DuckDBPyConnection,
+    marts: Sequence[str],
+    column: str,
+    keys: Sequence[str],
+    run: Run,
+) -> dict[str, str]:
+    """Let the ledger tell the truth about partitions that gave messages away, or got some back;
+    returns their new content hashes."""
+    hashes = content_hashes(connection, _relations(marts), column, keys)
+    rows = Counter[str]()
+    for (_, key), count in _counts(connection, marts, column, keys).items():
+        rows[key] += count
+    record_moved(connection, run.pipeline, {key: (rows[key], hashes[key]) for key in keys})
+    return hashes
 
 
 def _ledger_rows(
@@ -139,9 +213,7 @@ def _ledger_rows(
     delivered: Sequence[Delivered],
     run: Run,
 ) -> list[Published]:
-    hashes = content_hashes(
-        connection, {mart: f"marts.{quoted(mart)}" for mart in marts}, column, keys
-    )
+    hashes = content_hashes(connection, _relations(marts), column, keys)
     counts = _counts(connection, marts, column, keys)
     published_at = datetime.now(UTC)
     rows = []
@@ -157,7 +229,7 @@ def _ledger_rows(
                 quarantined_rows=sum(row.quarantined_rows for row in feeds),
                 raw_rows=raw_rows,
                 mart_rows=sum(counts.get((mart, key), 0) for mart in marts),
-                source_fingerprint=_source_fingerprint(feeds),
+                source_fingerprint=source_fingerprint({row.feed: row.fingerprint for row in feeds}),
                 content_hash=hashes[key],
                 code_version=run.code_version,
                 run_id=run.run_id,
@@ -165,6 +237,10 @@ def _ledger_rows(
             )
         )
     return rows
+
+
+def _relations(marts: Sequence[str]) -> dict[str, str]:
+    return {mart: f"marts.{quoted(mart)}" for mart in marts}
 
 
 def _counts(
@@ -197,8 +273,3 @@ def _previews(
             row = dict(zip(names, values, strict=True))
             found.setdefault((mart, str(row[column])), []).append(row)
     return found
-
-
-def _source_fingerprint(feeds: Sequence[Delivered]) -> str:
-    parts = sorted(f"{row.feed} {row.fingerprint}" for row in feeds)
-    return sha256("\n".join(parts).encode()).hexdigest()

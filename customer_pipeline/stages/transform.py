@@ -64,7 +64,14 @@ def transform(
         StageError: a model or a test does not run.
         TransientError: the warehouse is held.
     """
-    candidate.snapshot(feeds, keys, zone=zone, landing=landing, warehouse=warehouse)
+    candidate.snapshot(
+        feeds,
+        keys,
+        zone=zone,
+        landing=landing,
+        warehouse=warehouse,
+        raw_tables=project.raw_tables_of(pipeline),
+    )
     with candidate.open() as connection:
         ready, lost = survivors(connection), casualties(connection)
     if not ready:

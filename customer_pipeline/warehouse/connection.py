@@ -86,12 +86,22 @@ class Warehouse:
     @contextmanager
     def _connection(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
         with _TURN:
-            connection = self._wait(duckdb.connect, str(self.path), read_only=read_only)
+            connection = self._wait(self._open, read_only=read_only)
             try:
                 prepare(connection)
                 yield connection
             finally:
                 connection.close()
+
+    def _open(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+        # A compaction may give the path to a new file between opening the old one and locking it;
+        # what was written to the old one would be lost.
+        while True:
+            named = file_identity(self.path)
+            connection = duckdb.connect(str(self.path), read_only=read_only)
+            if named in (None, file_identity(self.path)):
+                return connection
+            connection.close()
 
     def _wait(
         self, attempt: Callable[..., duckdb.DuckDBPyConnection], *args: Any, **kwargs: Any
@@ -140,6 +150,15 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("set TimeZone = 'UTC'")
     # A name in SQL is a table, never a Python variable that happens to be called the same.
     connection.execute("set python_enable_replacements = false")
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path names now, whatever others were called so before; None without one."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def is_lock_error(error: BaseException) -> bool:

@@ -6,9 +6,10 @@ What belongs here: reading and writing those two tables. What does not: deciding
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Literal
 
 import duckdb
@@ -52,6 +53,12 @@ class Published:
     published_at: datetime
 
 
+def source_fingerprint(feeds: Mapping[str, str]) -> str:
+    """One fingerprint for the deliveries of a partition (feed to fingerprint)."""
+    parts = sorted(f"{feed} {fingerprint}" for feed, fingerprint in feeds.items())
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
 def record_failures(
     connection: duckdb.DuckDBPyConnection, run: Run, casualties: Iterable[Casualty]
 ) -> None:
@@ -78,6 +85,19 @@ def record_published(
     _replace_attempts(
         connection, run, [(row.partition_key, row.status, "publish", None) for row in published]
     )
+
+
+def record_moved(
+    connection: duckdb.DuckDBPyConnection, pipeline: str, rows: Mapping[str, tuple[int, str]]
+) -> None:
+    """Give published partitions new numbers of mart rows and content hashes (key to both): their
+    rows changed because of what another partition delivers."""
+    for key, (mart_rows, content_hash) in rows.items():
+        connection.execute(
+            "update ops.partitions set mart_rows = ?, content_hash = ?"
+            " where pipeline = ? and partition_key = ?",
+            [mart_rows, content_hash, pipeline, key],
+        )
 
 
 def published_partitions(

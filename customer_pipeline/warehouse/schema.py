@@ -64,27 +64,68 @@ create table if not exists ops.deliveries (
     loaded_at timestamptz not null
 );
 
--- Rows that could not be loaded, of each partition's newest delivery.
+-- Rows that are not used: unreadable ones of the delivery that is loaded, those of a newer delivery
+-- that was refused as a whole, and published messages that contradict the one that counts.
 create table if not exists ops.quarantine (
     feed varchar not null,
     partition_key varchar not null,
+    kind varchar not null check (kind in ('unreadable', 'refused', 'conflict')),
     _date date not null,
     line bigint not null,
     reason varchar not null,
     raw varchar,
     fingerprint varchar
 );
+
+-- What was published when: one row per publication and partition whose published rows it replaced.
+-- The numbers grow, and tell what follows the ledger (lake, reporting) how far it has come.
+create table if not exists ops.publications (
+    publication bigint not null,
+    pipeline varchar not null,
+    partition_key varchar not null,
+    run_id varchar not null,
+    content_hash varchar not null,
+    published_at timestamptz not null
+);
+
+-- How far each follower has come, and with which version of its code.
+create table if not exists ops.followers (
+    follower varchar not null,
+    publication bigint not null,
+    version varchar not null,
+    run_id varchar not null,
+    followed_at timestamptz not null
+);
+
+-- Which warehouse this is: the numbers above mean something in one file only.
+create table if not exists ops.warehouse (id varchar not null);
+insert into ops.warehouse select uuid()::varchar where not exists (from ops.warehouse);
 """
+_TABLES = 7
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the schemas and the pipeline's own tables where they are missing."""
+    if not has_ledger(connection):
+        connection.execute(_LEDGER)
+
+
+def has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether all of the pipeline's own tables are there."""
     present = connection.execute(
         "select count(*) from duckdb_tables() where schema_name = 'ops'"
-        " and table_name in ('partitions', 'attempts', 'deliveries', 'quarantine')"
+        " and table_name in ('partitions', 'attempts', 'deliveries', 'quarantine', 'publications',"
+        " 'followers', 'warehouse')"
     ).fetchone()
-    if present != (4,):
-        connection.execute(_LEDGER)
+    return present == (_TABLES,)
+
+
+def ensure_table(
+    connection: duckdb.DuckDBPyConnection, schema: str, table: str, columns: Mapping[str, str]
+) -> None:
+    """Create `schema.table` with `columns` (name to type) unless there is such a table."""
+    declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
+    connection.execute(f"create table if not exists {quoted(schema)}.{quoted(table)} ({declared})")
 
 
 def ensure_columns(
@@ -101,8 +142,7 @@ def ensure_columns(
     existing = columns_of(connection, schema, table)
     target = f"{quoted(schema)}.{quoted(table)}"
     if not existing:
-        declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
-        connection.execute(f"create table if not exists {target} ({declared})")
+        ensure_table(connection, schema, table, columns)
         return
     for name, kind in columns.items():
         if name not in existing:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+
+from customer_pipeline.quoting import quoted
 
 
 @contextmanager
@@ -26,13 +28,13 @@ def columns_of(
     connection: duckdb.DuckDBPyConnection, schema: str, table: str, *, database: str | None = None
 ) -> dict[str, str]:
     """Column names and types of a table, in its order; empty when there is no such table."""
-    rows = connection.execute(
-        "select column_name, data_type from duckdb_columns()"
-        " where schema_name = ? and table_name = ?"
-        " and database_name = coalesce(?, current_database()) order by column_index",
-        [schema, table, database],
-    ).fetchall()
-    return dict(rows)
+    parts = [part for part in (database, schema, table) if part]
+    try:
+        # Several times as fast as a look into duckdb_columns(), and asked for every mart of a run.
+        rows = connection.execute(f"describe {'.'.join(map(quoted, parts))}").fetchall()
+    except duckdb.CatalogException:
+        return {}
+    return {name: kind for name, kind, *_ in rows}
 
 
 def insert_rows(
@@ -46,3 +48,16 @@ def insert_rows(
         connection.execute(f"insert into {table} by name select * from _rows")
     finally:
         connection.unregister("_rows")
+
+
+def stream_into(
+    connection: duckdb.DuckDBPyConnection, table: str, rows: duckdb.DuckDBPyConnection
+) -> None:
+    """Insert the result that another connection has just computed into `table`, by column name."""
+    # Closed in any case: a stream that an error still holds on to keeps its connection's file open.
+    with closing(rows.to_arrow_reader()) as stream:
+        connection.register("_stream", stream)
+        try:
+            connection.execute(f"insert into {table} by name select * from _stream")
+        finally:
+            connection.unregister("_stream")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from customer_pipeline.reporting import refresh
 from customer_pipeline.stages import transform
 from tests.conftest import PROJECT
 from tests.support.compiled_models import CompiledModels
@@ -26,7 +27,6 @@ def home(tmp_path: Path, session_folder: Path, shop: Shop) -> Home:
 @pytest.fixture
 def without_dbt(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real models without dbt's seconds, for tests in which dbt itself does not matter."""
-    models = CompiledModels.of(
-        PROJECT / "dbt_project", "daily_customers", session_folder / "models"
-    )
+    models = CompiledModels.of(PROJECT / "dbt_project", session_folder / "models")
     monkeypatch.setattr(transform, "build", models.build)
+    monkeypatch.setattr(refresh, "build", models.build)

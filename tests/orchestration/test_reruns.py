@@ -43,8 +43,8 @@ def _fail(*_args: object, **_options: object) -> None:
 @pytest.mark.parametrize(
     ("stage", "again"),
     [
-        ("extract", 7),
-        ("load", 5),
+        ("extract", 9),
+        ("load", 6),
         ("transform", 3),
         ("validate", 2),
         ("publish", 1),

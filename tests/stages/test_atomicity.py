@@ -128,9 +128,23 @@ def test_an_attempt_that_failed_is_made_good_by_a_later_attempt_of_the_same_run(
         project=pipeline.project,
     )
     with watched(fail_before("insert into marts")), pytest.raises(InjectedError):
-        publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+        publish(
+            candidate,
+            pipeline.marts,
+            messages=pipeline.messages,
+            raw_tables=pipeline.raw_tables,
+            warehouse=pipeline.warehouse,
+            run=run,
+        )
     record(pipeline, run, [Casualty(day, "publish", "InjectedError") for day in DAYS])
-    publication = publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+    publication = publish(
+        candidate,
+        pipeline.marts,
+        messages=pipeline.messages,
+        raw_tables=pipeline.raw_tables,
+        warehouse=pipeline.warehouse,
+        run=run,
+    )
     assert [row.partition_key for row in publication.published] == DAYS
     attempts = query(
         pipeline.warehouse.path,

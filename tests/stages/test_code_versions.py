@@ -48,7 +48,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def version(root: Path, **changes: Any) -> str:
     versions._package_version.cache_clear()
-    return code_version(Source.model_validate(SOURCE | changes), root / "dbt")
+    return code_version(Source.model_validate(SOURCE | changes), root / "dbt", "daily")
 
 
 SAME = {

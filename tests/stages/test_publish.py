@@ -49,7 +49,14 @@ def validated(pipeline: Pipeline, keys: list[str]) -> Candidate:
 
 def publish_candidate(pipeline: Pipeline, candidate: Candidate) -> Publication:
     run = new_run(pipeline)
-    return publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+    return publish(
+        candidate,
+        pipeline.marts,
+        messages=pipeline.messages,
+        raw_tables=pipeline.raw_tables,
+        warehouse=pipeline.warehouse,
+        run=run,
+    )
 
 
 def expected_marts(shop: Shop) -> dict[str, list[tuple]]:
@@ -225,7 +232,14 @@ class TestTheLedger:
         pipeline = shop.pipeline
         run, begun = new_run(pipeline), datetime.now(UTC)
         candidate = validated(pipeline, [DAYS[0]])
-        publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+        publish(
+            candidate,
+            pipeline.marts,
+            messages=pipeline.messages,
+            raw_tables=pipeline.raw_tables,
+            warehouse=pipeline.warehouse,
+            run=run,
+        )
         ((published_at, *row),) = query(
             pipeline.warehouse.path,
             "select published_at, pipeline, partition_key, status, source_rows, quarantined_rows,"

@@ -240,18 +240,6 @@ class TestErrors:
             ),
             pytest.param(
                 {
-                    "models/daily_customers/fct_orders.sql": (
-                        "ref('stg_orders')",
-                        "ref('stg_order')",
-                    )
-                },
-                {},
-                "dbt_project",
-                "stg_order",
-                id="the project",
-            ),
-            pytest.param(
-                {
                     "models/daily_customers/fct_orders.yml": (
                         "- name: units\n        data_type: bigint",
                         "- name: units\n        data_type: varchar",
@@ -283,3 +271,17 @@ class TestErrors:
         # Another way of opening it than dbt's, which DuckDB refuses while dbt holds the file.
         assert query(candidate.path, "select count(*) from run.partitions") == [(3,)]
         assert contents(loaded.warehouse.path) == before
+
+    def test_a_project_that_does_not_parse_is_named_before_anything_is_built(
+        self, tmp_path: Path, loaded: Pipeline
+    ) -> None:
+        change = {
+            "models/daily_customers/fct_orders.sql": ("ref('stg_orders')", "ref('stg_order')")
+        }
+        project = changed_project(tmp_path / "project", change, {})
+        pipeline = with_project(loaded, project)
+        candidate = pipeline.candidate("run")
+        with pytest.raises(StageError, match="stg_order") as caught:
+            transform_keys(pipeline, DAYS, candidate)
+        assert caught.value.where == str(project)
+        assert not candidate.folder.exists()

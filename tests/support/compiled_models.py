@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,17 @@ from filelock import FileLock
 
 from customer_pipeline.dbt_adapter.invocation import TestResult
 from customer_pipeline.dbt_adapter.manifest import DbtProject
+from customer_pipeline.warehouse.connection import Warehouse
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model or a test: the relation that it makes (with its columns declared), and its SQL."""
+    """A model or a test: the relation that it makes (with its columns declared), and its SQL.
 
+    `folder` is that of its pipeline in the dbt project.
+    """
+
+    folder: str
     unique_id: str
     relation: str
     sql: str
@@ -44,14 +50,14 @@ class CompiledModels:
     changes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, project: Path, pipeline: str, cache: Path) -> CompiledModels:
+    def of(cls, project: Path, cache: Path) -> CompiledModels:
         """Compiled by dbt, once for all processes that share `cache`."""
         cache.mkdir(parents=True, exist_ok=True)
         file = cache / "compiled_models.json"
         with FileLock(cache / ".lock"):
             if not file.exists():
-                manifest = _compile(project, pipeline, cache / "target")
-                cls(tuple(_tables(manifest)), tuple(_tests(manifest))).write(file)
+                nodes = _compile(project, cache / "target")
+                cls(tuple(_tables(nodes)), tuple(_tests(nodes))).write(file)
         return cls.read(file)
 
     @classmethod
@@ -68,26 +74,39 @@ class CompiledModels:
     def changed_by(self, *changes: str) -> CompiledModels:
         return replace(self, changes=changes)
 
+    def tables_of(self, pipeline: str) -> list[Compiled]:
+        return [table for table in self.tables if table.folder == pipeline]
+
     def build(
-        self, _project: DbtProject, candidate: Path, **_pipeline: str
+        self,
+        _project: DbtProject,
+        candidate: Path,
+        *,
+        pipeline: str,
+        reading: Warehouse | None = None,
     ) -> dict[str, TestResult]:
         """What `dbt_adapter.invocation.build` does."""
-        with duckdb.connect(str(candidate)) as connection:
+        with (
+            duckdb.connect(str(candidate)) as connection,
+            reading.attached_to(connection, "warehouse") if reading else nullcontext(),
+        ):
             connection.execute("set TimeZone = 'UTC'; create schema failures")
-            for table in self.tables:
+            for table in self.tables_of(pipeline):
                 connection.execute(f"create table {table.relation} ({table.columns})")
                 connection.execute(f"insert into {table.relation} by name {table.sql}")
             for change in self.changes:
                 connection.execute(change)
             found = {}
             for test in self.tests:
+                if test.folder != pipeline:
+                    continue
                 connection.execute(f"create table {test.relation} as {test.sql}")
                 failing = connection.execute(f"select * from {test.relation} limit 1").fetchone()
                 found[test.unique_id] = TestResult(test.unique_id, passed=failing is None)
         return found
 
 
-def _compile(project: Path, pipeline: str, target: Path) -> list[dict[str, Any]]:
+def _compile(project: Path, target: Path) -> list[dict[str, Any]]:
     target.mkdir(parents=True, exist_ok=True)
     candidate = target / "candidate.duckdb"
     subprocess.run(
@@ -95,7 +114,6 @@ def _compile(project: Path, pipeline: str, target: Path) -> list[dict[str, Any]]
             *(str(Path(sys.executable).with_name("dbt")), "--quiet", "compile"),
             *(f"--project-dir={project}", f"--profiles-dir={project}", "--target=pipeline"),
             *(f"--target-path={target}", f"--log-path={target}"),
-            f"--select=path:models/{pipeline}",
         ],
         env=os.environ | {"CUSTOMER_PIPELINE_CANDIDATE": str(candidate)},
         check=True,
@@ -115,14 +133,21 @@ def _tables(nodes: Iterable[Mapping[str, Any]]) -> list[Compiled]:
                     f"{column['name']} {column['data_type']}" for column in node["columns"].values()
                 )
                 relation = f"main.{node['alias']}"
-                ordered.append(Compiled(unique_id, relation, node["compiled_code"], columns))
+                ordered.append(
+                    Compiled(node["fqn"][1], unique_id, relation, node["compiled_code"], columns)
+                )
                 del waiting[unique_id]
     return ordered
 
 
 def _tests(nodes: Iterable[Mapping[str, Any]]) -> list[Compiled]:
     return [
-        Compiled(node["unique_id"], f"{node['schema']}.{node['alias']}", node["compiled_code"])
+        Compiled(
+            node["fqn"][1],
+            node["unique_id"],
+            f"{node['schema']}.{node['alias']}",
+            node["compiled_code"],
+        )
         for node in nodes
         if node["resource_type"] == "test"
     ]

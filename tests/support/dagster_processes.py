@@ -101,8 +101,17 @@ class Home:
         )
 
     @contextmanager
-    def services(self, module: str = "customer_pipeline.definitions") -> Iterator[Api]:
-        """The web server and the daemon over the location in `module`, until the block ends."""
+    def services(
+        self,
+        module: str = "customer_pipeline.definitions",
+        *,
+        daemon: Sequence[str] = ("dagster-daemon",),
+    ) -> Iterator[Api]:
+        """The web server and the daemon over the location in `module`, until the block ends.
+
+        Args:
+            daemon: how the daemon's command begins.
+        """
         port = _free_port()
         workspace = self.folder / "workspace.yaml"
         workspace.write_text(
@@ -114,16 +123,21 @@ class Home:
             *("dagster-webserver", "-h", "127.0.0.1", "-p", str(port), "-w", str(workspace)),
             log=self.folder / "webserver.log",
         )
-        daemon = self.start(
-            *("dagster-daemon", "run", "-w", str(workspace)), log=self.folder / "daemon.log"
-        )
+        self.start_daemon(daemon)
         try:
             api = Api(f"http://127.0.0.1:{port}/graphql")
             api.wait_until_loaded(web)
             yield api
         finally:
-            for process in (daemon, web):
+            for process in (self.daemon, web):
                 kill(process, signal.SIGTERM)
+
+    def start_daemon(self, command: Sequence[str] = ("dagster-daemon",)) -> None:
+        """The daemon of `services`, which a test may have killed."""
+        self.daemon = self.start(
+            *(*command, "run", "-w", str(self.folder / "workspace.yaml")),
+            log=self.folder / "daemon.log",
+        )
 
     @property
     def output(self) -> str:
@@ -262,12 +276,28 @@ class Api:
         )["scheduleOrError"]["scheduleState"]["ticks"]
         return [tick for tick in reversed(found) if tick["status"] != "STARTED"]
 
+    def sensor_ticks(self, sensor: str) -> list[dict[str, Any]]:
+        """The ticks of a sensor that have ended, oldest first."""
+        found = self.ask(
+            "query($selector: SensorSelector!){sensorOrError(sensorSelector: $selector)"
+            "{...on Sensor{sensorState{ticks(limit: 20){status runIds skipReason timestamp"
+            " error{message}}}}}}",
+            selector=_REPOSITORY | {"sensorName": sensor},
+        )["sensorOrError"]["sensorState"]["ticks"]
+        return [tick for tick in reversed(found) if tick["status"] != "STARTED"]
+
     def runs(self) -> dict[str, dict[str, Any]]:
-        """All runs by id: their status, and their tags by name."""
-        found = self.ask("{runsOrError{...on Runs{results{runId status tags{key value}}}}}")
+        """All runs by id: job, status, start and end (in seconds since the epoch), tags by name."""
+        found = self.ask(
+            "{runsOrError{...on Runs{results{runId jobName status startTime endTime"
+            " tags{key value}}}}}"
+        )
         return {
             run["runId"]: {
+                "job": run["jobName"],
                 "status": run["status"],
+                "started": run["startTime"],
+                "ended": run["endTime"],
                 "tags": {tag["key"]: tag["value"] for tag in run["tags"]},
             }
             for run in found["runsOrError"]["results"]

@@ -62,6 +62,25 @@ def fail_before(pattern: str) -> Watch:
     return watch
 
 
+class Fault:
+    """Raises instead of executing the `turn`th statement that `pattern` matches, unless there are
+    fewer."""
+
+    def __init__(self, pattern: str, turn: int) -> None:
+        self._pattern, self._left = pattern, turn
+
+    @property
+    def has_come(self) -> bool:
+        return self._left <= 0
+
+    def __call__(self, statement: str) -> str:
+        if re.search(self._pattern, statement):
+            self._left -= 1
+            if self._left == 0:
+                raise InjectedError(statement)
+        return statement
+
+
 def fail_inside_insert(table: str, *, after_rows: int) -> Watch:
     """The database raises when that many rows of an insert into `table` are through."""
 

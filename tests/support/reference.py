@@ -3,6 +3,10 @@
 Slow and obvious on purpose, and free of DuckDB, Arrow and the pipeline's own code: what the
 pipeline publishes is compared with this. It knows the feeds of `shop.SOURCE` and the shop's models,
 for times with an offset.
+
+What belongs here: what one day's deliveries hold, and whether the day can be published. What does
+not: the tables that are made of it (`reference_marts.py`, `reference_reporting.py`), and what a
+warehouse holds after several runs (`expected.py`).
 """
 
 from __future__ import annotations
@@ -10,30 +14,38 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Literal
 
+from tests.support.reference_marts import Line, Table, clean, marts_of
 from tests.support.shop import HEADERS, Shop
 
 # In the order of the source, since the first thing that is wrong is the reason given.
-FEEDS = ("customers", "orders")
+FEEDS = ("customers", "orders", "events")
+# The marts in which a day depends on that day's deliveries alone.
+MARTS = ("daily_summary", "dim_customers", "fct_orders", "sales_summary")
 EMPTY_BY_RULE = ("2026-03-07", "2026-03-08")
 THRESHOLD = Decimal("0.05")
 REQUIRED = {
     "customers": ("customer_id", "updated_at"),
     "orders": ("order_id", "quantity", "ordered_at", "unit_price"),
+    "events": ("event_id", "entity_id", "operation", "occurred_at"),
 }
-MARTS = ("daily_summary", "dim_customers", "fct_orders", "sales_summary")
+OPERATIONS = ("created", "changed", "deleted")
+# Texts that the models demand. A delivered one may be white space, which they take for nothing.
+_DEMANDED = (
+    ("orders", "order_id"),
+    ("customers", "customer_id"),
+    ("events", "event_id"),
+    ("events", "entity_id"),
+    ("events", "operation"),
+)
 
-_WRONG = object()
-
-Line = dict[str, Any]
-Table = list[tuple[Any, ...]]
+_WRONG: Any = object()
 
 
 @dataclass(frozen=True)
@@ -56,10 +68,13 @@ class FeedDay:
 
 @dataclass(frozen=True)
 class Day:
-    """A whole day: what is published of it, or which word says why it is not."""
+    """A whole day: the deliveries of all feeds, and the word that says why they are not published.
 
+    `problem` is None when they are.
+    """
+
+    key: str
     feeds: dict[str, FeedDay]
-    marts: dict[str, Table] = field(default_factory=dict)
     problem: str | None = None
 
     @property
@@ -68,21 +83,26 @@ class Day:
             return "failed"
         return "published" if any(feed.rows for feed in self.feeds.values()) else "empty"
 
+    @property
+    def marts(self) -> dict[str, Table]:
+        """All rows of the day in each of `MARTS`; no rows when it cannot be published."""
+        rows = {name: () if self.problem else feed.rows for name, feed in self.feeds.items()}
+        return marts_of(self.key, rows["customers"], rows["orders"])
+
 
 def day_of(shop: Shop, key: str) -> Day:
+    """What the shop's files hold for a day now."""
     feeds = {feed: feed_of(shop, feed, key) for feed in FEEDS}
     problems = [found.problem for found in feeds.values() if found.problem]
-    if not problems:
-        problems = _problems_of_models(feeds, key)
-    if problems:
-        return Day(feeds, problem=problems[0])
-    return Day(feeds, marts_of(key, feeds["customers"].rows, feeds["orders"].rows))
+    problems += [] if problems else _problems_of_models(feeds, key)
+    return Day(key, feeds, problems[0] if problems else None)
 
 
 def feed_of(shop: Shop, feed: str, key: str) -> FeedDay:
+    """What the delivery of a feed for a day holds."""
     path = shop.path(feed, key)
     if not path.exists():
-        if key in EMPTY_BY_RULE:
+        if _may_be_empty(feed, key):
             return FeedDay("absent", fingerprint="absent")
         return FeedDay("rejected", problem="no such file")
     content = path.read_bytes()
@@ -115,16 +135,8 @@ def raw_table(rows: Iterable[Line]) -> Table:
     return [tuple(row.values()) for row in rows]
 
 
-def marts_of(key: str, customers: Sequence[Line], orders: Sequence[Line]) -> dict[str, Table]:
-    """All rows of the day in each mart, columns in the marts' order."""
-    day = date.fromisoformat(key)
-    facts = _fct_orders(day, orders)
-    return {
-        "daily_summary": _daily_summary(day, orders),
-        "dim_customers": _dim_customers(day, customers),
-        "fct_orders": facts,
-        "sales_summary": _sales_summary(day, facts),
-    }
+def _may_be_empty(feed: str, key: str) -> bool:
+    return feed == "events" or key in EMPTY_BY_RULE
 
 
 def _loaded(feed: str, record: dict[str, str]) -> Line | None:
@@ -139,103 +151,30 @@ def _loaded(feed: str, record: dict[str, str]) -> Line | None:
         elif name == "unit_price":
             fits = re.fullmatch(r"-?[0-9]{1,14}(\.[0-9]{1,4})?", text)
             row[name] = Decimal(text).quantize(Decimal("0.0001")) if fits else _WRONG
-        elif name in ("ordered_at", "updated_at"):
-            row[name] = datetime.fromisoformat(text)
+        elif name in ("ordered_at", "updated_at", "occurred_at"):
+            row[name] = _instant(text)
         else:
             row[name] = text
     wrong = _WRONG in row.values() or any(row[name] is None for name in REQUIRED[feed])
     return None if wrong else row
 
 
+def _instant(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return _WRONG
+
+
 def _problems_of_models(feeds: dict[str, FeedDay], key: str) -> list[str]:
     found = []
     for feed, delivered in feeds.items():
-        if not delivered.rows and key not in EMPTY_BY_RULE:
+        if not delivered.rows and not _may_be_empty(feed, key):
             found.append(f"{feed}_has_rows")
-    # Required texts may be white space, which the models take for nothing.
-    for feed, name in (("orders", "order_id"), ("customers", "customer_id")):
-        if any(_clean(row[name]) is None for row in feeds[feed].rows):
+    for feed, name in _DEMANDED:
+        if any(clean(row[name]) is None for row in feeds[feed].rows):
             found.append("failing row")
+    operations = {clean(row["operation"]) for row in feeds["events"].rows}
+    if operations - {*OPERATIONS, None}:
+        found.append("failing row")
     return found
-
-
-def _clean(text: str | None) -> str | None:
-    return (text or "").strip(" \t\r\n") or None
-
-
-def _dim_customers(day: date, rows: Sequence[Line]) -> Table:
-    newest: dict[str | None, Line] = {}
-    for row in sorted(rows, key=lambda row: (row["updated_at"], row["_line"])):
-        newest[_clean(row["customer_id"])] = row
-    return [
-        (
-            day,
-            customer,
-            _clean(row["name"]),
-            _clean(row["email"]),
-            _clean(row["country"]),
-            row["updated_at"],
-        )
-        for customer, row in newest.items()
-    ]
-
-
-def _fct_orders(day: date, rows: Sequence[Line]) -> Table:
-    orders: dict[str, list[Line]] = defaultdict(list)
-    for row in rows:
-        orders[_clean(row["order_id"]) or ""].append(row)
-    return [
-        (
-            day,
-            order,
-            _first(lines, "customer_id"),
-            _first(lines, "country"),
-            min(line["ordered_at"] for line in lines),
-            order.startswith("C"),
-            len(lines),
-            sum(line["quantity"] for line in lines),
-            sum(_clean(line["customer_id"]) is None for line in lines),
-            _sales(lines),
-        )
-        for order, lines in orders.items()
-    ]
-
-
-def _daily_summary(day: date, rows: Sequence[Line]) -> Table:
-    if not rows:
-        return []
-    orders = {_clean(row["order_id"]) or "" for row in rows}
-    cancelled = [row for row in rows if (_clean(row["order_id"]) or "").startswith("C")]
-    customers = {_clean(row["customer_id"]) for row in rows} - {None}
-    return [
-        (
-            day,
-            len(rows),
-            len(orders),
-            sum(order.startswith("C") for order in orders),
-            len(customers),
-            sum(_clean(row["customer_id"]) is None for row in rows),
-            _sales(rows) - _sales(cancelled),
-            _sales(cancelled),
-            _sales(rows),
-        )
-    ]
-
-
-def _sales_summary(day: date, orders: Table) -> Table:
-    countries: dict[str, Table] = defaultdict(list)
-    for order in orders:
-        countries[order[3] or "Unspecified"].append(order)
-    return [
-        (day, country, len(some), sum(row[7] for row in some), sum(row[9] for row in some))
-        for country, some in countries.items()
-    ]
-
-
-def _first(lines: Sequence[Line], name: str) -> str | None:
-    """What the first line that says something says."""
-    return next((found for line in lines if (found := _clean(line[name]))), None)
-
-
-def _sales(lines: Sequence[Line]) -> Decimal:
-    return sum((line["quantity"] * line["unit_price"] for line in lines), Decimal("0.0000"))

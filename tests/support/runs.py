@@ -119,6 +119,14 @@ def run_days(
         return _ran(home, instance, result)
 
 
+def refresh_reporting(shop: Shop, home: Home) -> Ran:
+    """Run the job that brings the reporting tables up to what is published."""
+    job = build_defs(shop.settings).resolve_job_def("reporting_refresh")
+    with home.instance() as instance:
+        result = job.execute_in_process(instance=instance, run_config=_QUIET, raise_on_error=False)
+        return _ran(home, instance, result)
+
+
 def rerun_from_failure(home: Home, failed: Ran) -> Ran:
     """What "Re-execute from failure" does in the UI, and the daemon for a run whose worker died."""
     with home.instance() as instance:

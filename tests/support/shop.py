@@ -22,7 +22,8 @@ ORDERS = (
     "country",
 )
 CUSTOMERS = ("customer_id", "name", "email", "country", "updated_at")
-HEADERS = {"orders": ORDERS, "customers": CUSTOMERS}
+EVENTS = ("event_id", "entity_id", "operation", "occurred_at", "payload")
+HEADERS = {"orders": ORDERS, "customers": CUSTOMERS, "events": EVENTS}
 
 SOURCE = """\
 name: shop
@@ -53,6 +54,18 @@ feeds:
       customer_id: {}
       country: {}
     missing: {dates: [2026-03-07, 2026-03-08]}
+  events:
+    reader: csv
+    path: deliveries/events/{date}.csv
+    key: [event_id]
+    columns:
+      event_id: {}
+      entity_id: {required: true}
+      operation: {required: true}
+      occurred_at: {type: timestamp, required: true}
+      payload: {}
+    write: dedupe
+    missing: empty
 """
 
 Row = Mapping[str, object]
@@ -61,7 +74,7 @@ Row = Mapping[str, object]
 class Shop:
     """A source below `root/deliveries`, and a pipeline with its data below `root/data`.
 
-    `2026-03-07` and `2026-03-08` are empty by rule.
+    `2026-03-07` and `2026-03-08` are empty by rule, and events need not be delivered on any day.
     """
 
     def __init__(self, root: Path, *, source: str = SOURCE, dbt_cache: Path | None = None) -> None:
@@ -144,4 +157,15 @@ def customer(day: str, number: int, **changes: object) -> dict[str, object]:
         "email": f"c{number}@example.com",
         "country": "United Kingdom",
         "updated_at": f"{day}T09:{number % 60:02}:00Z",
+    } | changes
+
+
+def event(day: str, number: int, **changes: object) -> dict[str, object]:
+    """One message first delivered on `day`; the same `day` and `number` make the same message."""
+    return {
+        "event_id": f"{day.replace('-', '')}-e{number}",
+        "entity_id": f"{number:05}",
+        "operation": "changed",
+        "occurred_at": f"{day}T11:{number % 60:02}:00Z",
+        "payload": f'{{"number": {number}}}',
     } | changes

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty
+from customer_pipeline.reporting.refresh import Refreshed
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
@@ -17,8 +18,9 @@ from customer_pipeline.stages.validate import Validation, validate
 from customer_pipeline.warehouse.ledger import Run, record_failures
 
 
-def run_stages(pipeline: Pipeline, keys: Sequence[str]) -> Publication | None:
-    """Run `keys` through all stages; None when no partition survived the transform."""
+def run_stages(pipeline: Pipeline, keys: Sequence[str], *, lake: bool = True) -> Publication | None:
+    """Run `keys` through all stages, and let the lake follow; None, and the lake as it is, when no
+    partition survived the transform."""
     run = new_run(pipeline)
     extract_and_load(pipeline, keys, run_id=run.run_id)
     candidate = pipeline.candidate(run.run_id)
@@ -27,7 +29,21 @@ def run_stages(pipeline: Pipeline, keys: Sequence[str]) -> Publication | None:
     if not built.partition_keys:
         return None
     validate_candidate(pipeline, candidate)
-    return publish(candidate, pipeline.marts, warehouse=pipeline.warehouse, run=run)
+    publication = publish_candidate(pipeline, candidate, run)
+    if lake:
+        follow(pipeline)
+    return publication
+
+
+def follow(pipeline: Pipeline) -> None:
+    """Bring the lake up to what is published."""
+    pipeline.lake.follow(pipeline.warehouse, pipeline.name, pipeline.marts)
+
+
+def refresh_reporting(pipeline: Pipeline) -> Refreshed:
+    """Bring the reporting tables up to what is published, as the job `reporting_refresh` does."""
+    run_id = str(uuid4())
+    return pipeline.reporting.refresh(pipeline.settings.runs_path / run_id, run_id=run_id)
 
 
 def new_run(pipeline: Pipeline) -> Run:
@@ -79,3 +95,14 @@ def transform_keys(pipeline: Pipeline, keys: Sequence[str], candidate: Candidate
 
 def validate_candidate(pipeline: Pipeline, candidate: Candidate) -> Validation:
     return validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)
+
+
+def publish_candidate(pipeline: Pipeline, candidate: Candidate, run: Run) -> Publication:
+    return publish(
+        candidate,
+        pipeline.marts,
+        messages=pipeline.messages,
+        raw_tables=pipeline.raw_tables,
+        warehouse=pipeline.warehouse,
+        run=run,
+    )

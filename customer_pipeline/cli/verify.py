@@ -1,0 +1,57 @@
+"""`customer-pipeline verify`: everything counted and hashed again, from the source to the lake."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from customer_pipeline.errors import ConfigError
+from customer_pipeline.settings import load_settings
+from customer_pipeline.warehouse.ledger import published_partitions
+
+
+def verify(
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: first published")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="default: last published")
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="also extract every delivery again; compare all values")
+    ] = False,
+) -> None:
+    """Compare source, landing, raw, marts, ledger and lake anew, whatever the pipeline recorded."""
+    from customer_pipeline.orchestration.location import build_pipeline
+
+    console = Console()
+    pipeline = build_pipeline(load_settings())
+    with pipeline.warehouse.read() as connection:
+        published = list(published_partitions(connection, pipeline.name))
+    if not published and not (first and last):
+        raise ConfigError("nothing is published yet", where="verify", todo="say --from and --to")
+    keys = pipeline.partitions.keys_between(first or published[0], last or published[-1])
+    complete = pipeline.partitions.complete_keys(datetime.now(UTC))
+    if not complete or keys[-1] > complete[-1]:
+        raise ConfigError(
+            f"{keys[-1]} is not over yet",
+            where="verify",
+            todo=f"the newest complete day is {complete[-1]}" if complete else "",
+        )
+    with console.status(f"verifying {len(keys)} days"):
+        findings = pipeline.verifier.findings(pipeline.partitions.windows(keys), deep=deep)
+    span = keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]}"
+    if not findings:
+        console.print(f"[green]{span}: {len(keys)} verified, from the source to the lake[/green]")
+        return
+    table = Table("day", "where", "difference")
+    for finding in findings:
+        table.add_row(finding.partition_key, finding.place, finding.what)
+    console.print(table)
+    days = len({finding.partition_key for finding in findings})
+    console.print(f"[red]{span}: {days} of {len(keys)} days differ[/red]")
+    raise typer.Exit(1)

@@ -1,0 +1,103 @@
+"""What is going on in a Dagster instance: who is about to publish, and who refreshes.
+
+Dagster's word that a run is active is not enough. One whose process was killed from the command
+line, or together with the daemon, looks active until a person says that it is not. So what has not
+stirred for an hour is taken for dead.
+
+What belongs here: looking at runs and backfills. What does not: what follows from it (`sensors.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+
+from customer_pipeline.orchestration.jobs import DAILY_JOB, REFRESH_JOB
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.reporting import reporting_keys
+from customer_pipeline.orchestration.specs import mart_key
+
+_SILENCE = timedelta(hours=1)
+ACTIVE = (
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
+_ACTIVE_BACKFILL = ("REQUESTED", "CANCELING", "FAILING")
+_NEWEST_BACKFILLS = 50
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Runs and backfills that are alive, in words such as `run 0a1b…`.
+
+    `publishing` are those that may publish more; they may refresh too, once they have published.
+    `refreshing` only refresh.
+    """
+
+    publishing: tuple[str, ...]
+    refreshing: tuple[str, ...]
+
+
+def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> Activity:
+    """What goes on at the moment `now`."""
+    marts = {mart_key(mart) for mart in pipeline.marts}
+    tables = set(reporting_keys(pipeline))
+    runs = list(_live_runs(instance, now - _SILENCE))
+    publishing = [run for run in runs if _selects(run, marts, DAILY_JOB)]
+    refreshing = [
+        run for run in runs if run not in publishing and _selects(run, tables, REFRESH_JOB)
+    ]
+    return Activity(
+        (
+            *(f"run {run.run_id}" for run in publishing),
+            *(f"backfill {name}" for name in _live_backfills(instance, marts, now - _SILENCE)),
+        ),
+        tuple(f"run {run.run_id}" for run in refreshing),
+    )
+
+
+def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:
+    if run.asset_selection is None:
+        return run.job_name == job
+    return not keys.isdisjoint(run.asset_selection)
+
+
+def _live_runs(instance: dg.DagsterInstance, since: datetime) -> Iterator[dg.DagsterRun]:
+    for record in instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE))):
+        run = record.dagster_run
+        # Nothing is heard of a run that waits for its turn, however long that takes.
+        if run.status is dg.DagsterRunStatus.QUEUED or (
+            max(record.update_timestamp, _last_event(instance, run)) >= since
+        ):
+            yield run
+
+
+def _last_event(instance: dg.DagsterInstance, run: dg.DagsterRun) -> datetime:
+    found = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
+    return datetime.fromtimestamp(found[0].timestamp if found else 0, UTC)
+
+
+def _live_backfills(
+    instance: dg.DagsterInstance, marts: Set[dg.AssetKey], since: datetime
+) -> Iterator[str]:
+    for backfill in instance.get_backfills(limit=_NEWEST_BACKFILLS):
+        if backfill.status.value not in _ACTIVE_BACKFILL:
+            continue
+        if marts.isdisjoint(backfill.asset_selection or marts):
+            continue
+        begun = datetime.fromtimestamp(backfill.backfill_timestamp, UTC)
+        if max(begun, _last_change(instance, backfill.backfill_id)) >= since:
+            yield backfill.backfill_id
+
+
+def _last_change(instance: dg.DagsterInstance, backfill_id: str) -> datetime:
+    """When a run of the backfill began or ended last."""
+    of_backfill = dg.RunsFilter(tags={"dagster/backfill": backfill_id})
+    found = instance.get_run_records(of_backfill, limit=1, order_by="update_timestamp")
+    return found[0].update_timestamp if found else datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,133 @@
+"""The reporting tables as assets: unpartitioned, downstream of all marts, refreshed by one step.
+
+Annotations are real ones here (no `from __future__`): Dagster looks at the type of `context`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from customer_pipeline.errors import PipelineError, TransientError
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.specs import mart_key, model_schema
+from customer_pipeline.orchestration.steps import may_retry, step_settings
+from customer_pipeline.reporting.customers import CURRENT, HISTORY
+from customer_pipeline.reporting.refresh import REPORTING, Refreshed
+
+_DESCRIPTIONS = {
+    CURRENT: "One row per customer: the newest state that any published day knows. Merged by key,"
+    " for the customers that a published day touches.",
+    HISTORY: "One row per customer and period in which nothing about them changed, from `valid_from`"
+    " until just before `valid_to`. The current one has no end.",
+}
+
+
+def reporting_key(table: str) -> dg.AssetKey:
+    return dg.AssetKey([REPORTING, table])
+
+
+def reporting_keys(pipeline: Pipeline) -> tuple[dg.AssetKey, ...]:
+    """The keys of all reporting tables, by name of the table."""
+    return tuple(
+        reporting_key(table) for table in sorted((*_DESCRIPTIONS, *pipeline.reporting.models))
+    )
+
+
+def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
+    """All reporting tables, as the outputs of one step."""
+    specs = _specs(pipeline)
+
+    @dg.multi_asset(
+        name="refresh_reporting",
+        specs=specs,
+        check_specs=_test_checks(pipeline),
+        **step_settings(pipeline),
+    )
+    def _refresh(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
+        refreshed = _refreshed(context, pipeline)
+        if not refreshed.held_back:
+            for spec in specs:
+                table = spec.key.path[-1]
+                yield dg.MaterializeResult(asset_key=spec.key, metadata=_metadata(refreshed, table))
+        failed = {test.unique_id for test in refreshed.failed_tests}
+        for test in pipeline.project.tests_of(REPORTING):
+            yield dg.AssetCheckResult(
+                asset_key=reporting_key(test.model),
+                check_name=test.name,
+                passed=test.unique_id not in failed,
+                severity=dg.AssetCheckSeverity.WARN
+                if test.warn_only
+                else dg.AssetCheckSeverity.ERROR,
+                description=test.description,
+            )
+        if refreshed.held_back:
+            names = ", ".join(test.name for test in refreshed.failed_tests if not test.warn_only)
+            raise dg.Failure(
+                f"the reporting tables are left as they were, since these tests failed: {names}",
+                allow_retries=False,
+            )
+
+    return _refresh
+
+
+def _refreshed(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Refreshed:
+    folder = pipeline.settings.runs_path / f"{context.run.run_id}-{REPORTING}"
+    try:
+        return pipeline.reporting.refresh(folder, run_id=context.run.run_id)
+    except TransientError as error:
+        if may_retry(context, pipeline):
+            context.log.warning(f"trying again in {pipeline.settings.retry_delay:g} s: {error}")
+            raise dg.RetryRequested(
+                pipeline.settings.max_retries, pipeline.settings.retry_delay
+            ) from error
+        raise dg.Failure(str(error), allow_retries=False) from None
+    except PipelineError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error.__cause__
+
+
+def _specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
+    deps = [mart_key(mart) for mart in pipeline.marts]
+    models = pipeline.project.models_of(REPORTING)
+    described = _DESCRIPTIONS | {name: model["description"] for name, model in models.items()}
+    return [
+        dg.AssetSpec(
+            reporting_key(table),
+            deps=deps,
+            group_name=REPORTING,
+            kinds={"duckdb", "dbt"} if table in models else {"duckdb"},
+            description=description,
+            metadata={"dagster/table_name": f"{REPORTING}.{table}"}
+            | ({"dagster/column_schema": model_schema(models[table])} if table in models else {}),
+            code_version=pipeline.reporting.version,
+        )
+        for table, description in sorted(described.items())
+    ]
+
+
+def _test_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
+    return [
+        dg.AssetCheckSpec(
+            test.name,
+            asset=reporting_key(test.model),
+            description=test.description,
+            metadata={"dbt_unique_id": test.unique_id},
+        )
+        for test in pipeline.project.tests_of(REPORTING)
+    ]
+
+
+def _metadata(refreshed: Refreshed, table: str) -> dict[str, Any]:
+    done, taken_in = refreshed.tables[table], refreshed.partitions
+    return {
+        "dagster/row_count": done.rows,
+        "inserted_rows": done.inserted,
+        "updated_rows": done.updated,
+        "deleted_rows": done.deleted,
+        "publication": refreshed.publication,
+        "partitions_taken_in": len(taken_in),
+        "first_partition": taken_in[0] if taken_in else "none",
+        "last_partition": taken_in[-1] if taken_in else "none",
+    }

@@ -1,0 +1,120 @@
+"""What starts a refresh of the reporting tables: that something was published.
+
+The sensor compares two numbers in the warehouse: the newest publication, and the one that the
+reporting tables hold. So it does not matter how many days were published between two ticks, nor
+what was switched off or broken meanwhile, and a day that failed starts nothing.
+
+While more is about to be published, a refresh waits for the end of it, though not for ever. One
+that failed is asked for again with the next publication, with other code, and after a pause that
+doubles from time to time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+
+from customer_pipeline.errors import TransientError
+from customer_pipeline.orchestration.activity import Activity, activity
+from customer_pipeline.orchestration.jobs import AHEAD_OF_BACKFILLS
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.reporting.refresh import Standing
+from customer_pipeline.warehouse.publications import warehouse_id
+
+# What a run was asked to take in: a publication of a warehouse, by a version of the code.
+REFRESH_TAG = "customer_pipeline/refresh"
+
+# Seconds. A tick must be short; the next one looks again.
+_LOCK_TIMEOUT = 5
+# What has been published for that long is taken in, whatever is still going on.
+_LONGEST_WAIT = timedelta(hours=1)
+_SHORTEST_PAUSE = timedelta(minutes=5)
+_LONGEST_PAUSE = timedelta(days=1)
+
+
+def reporting_sensor(pipeline: Pipeline, job, *, interval: int = 30) -> dg.SensorDefinition:
+    """Asks for one refresh when the reporting tables lack something that is published.
+
+    Args:
+        interval: seconds between two looks, at least.
+    """
+
+    @dg.sensor(
+        name="reporting_on_publish",
+        job=job,
+        minimum_interval_seconds=interval,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Refreshes the reporting tables once after days were published.",
+    )
+    def _sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        try:
+            standing, warehouse = _look(pipeline)
+        except TransientError as error:
+            return dg.SkipReason(f"the warehouse is busy, the next tick looks again: {error}")
+        if not standing.partitions:
+            return dg.SkipReason("nothing was published that the reporting tables do not hold")
+        now = datetime.now(UTC)
+        if waiting := _waiting_for(standing, activity(context.instance, pipeline, now), now):
+            return dg.SkipReason(f"waiting for the end of {waiting}")
+        asked = f"{warehouse} {standing.publication} {pipeline.reporting.version}"
+        earlier = context.instance.get_run_records(dg.RunsFilter(tags={REFRESH_TAG: asked}))
+        if pause := _pause(earlier, now):
+            return dg.SkipReason(pause)
+        return dg.RunRequest(
+            # A key that was used starts nothing more, however its run ended.
+            run_key=f"{asked} {len(earlier) + 1}",
+            tags={
+                REFRESH_TAG: asked,
+                "customer_pipeline/publication": str(standing.publication),
+                "customer_pipeline/published": _named(standing.partitions),
+            }
+            | AHEAD_OF_BACKFILLS,
+        )
+
+    return _sensor
+
+
+def _look(pipeline: Pipeline) -> tuple[Standing, str]:
+    """How far the reporting tables are behind, and in which warehouse."""
+    warehouse = replace(pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT)
+    if not warehouse.exists:
+        return Standing(0, (), None), ""
+    with warehouse.read() as connection:
+        standing = pipeline.reporting.standing(connection)
+        return standing, warehouse_id(connection) if standing.publication else ""
+
+
+def _waiting_for(standing: Standing, going_on: Activity, now: datetime) -> str:
+    """What a refresh has to wait for; empty when it need not."""
+    since = standing.waiting_since
+    overdue = since is not None and now - since >= _LONGEST_WAIT
+    return ", ".join(going_on.refreshing if overdue else going_on.refreshing + going_on.publishing)
+
+
+def _pause(earlier: Sequence[dg.RunRecord], now: datetime) -> str:
+    """Why not to ask again for what these runs (newest first) did not achieve; empty when one may.
+
+    It is asked again when as long has passed since the last run as between the first and the last.
+    """
+    if not earlier:
+        return ""
+    last, first = earlier[0], earlier[-1]
+    ended = last.update_timestamp
+    pause = min(max(ended - first.create_timestamp, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+    if now - ended >= pause:
+        return ""
+    return (
+        f"run {last.dagster_run.run_id} did not bring the tables up to date (attempt {len(earlier)});"
+        f" there is another attempt at {ended + pause:%Y-%m-%d %H:%M} UTC, or earlier with the next"
+        " publication or other code"
+    )
+
+
+def _named(partitions: tuple[str, ...]) -> str:
+    few = ", ".join(partitions)
+    if len(partitions) <= 5:
+        return few
+    return f"{partitions[0]} ... {partitions[-1]} ({len(partitions)} partitions)"

@@ -1,0 +1,313 @@
+"""Messages that are processed once: whichever deliveries hold them, and in whichever order those
+are published, each counts where it was delivered first.
+
+A feed with `write: dedupe` delivers at least once. What its published partitions delivered is kept
+whole (`ops.delivered_<feed>`), so that a message can move to its next delivery when the first one is
+corrected. The mart holds one row per message, and `ops.processed_<feed>` says which delivery owns
+it. All three change in the transaction that publishes.
+
+A copy with other content is a conflict. It does not count, and lies in quarantine for as long as it
+is published.
+
+What belongs here: who owns a message. What does not: the order of operations on one entity, which
+the reporting models settle by the time at which they happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from customer_pipeline.errors import ConfigError, StageError
+from customer_pipeline.quoting import literal, quoted
+from customer_pipeline.source.feed import Feed
+from customer_pipeline.warehouse.schema import ensure_columns
+from customer_pipeline.warehouse.sql import columns_of, stream_into
+
+
+@dataclass(frozen=True)
+class Messages:
+    """A mart whose rows are the messages of `feed`, each known by its `key` columns."""
+
+    mart: str
+    feed: str
+    key: tuple[str, ...]
+
+    @property
+    def delivered(self) -> str:
+        return f"delivered_{self.feed}"
+
+    @property
+    def processed(self) -> str:
+        return f"processed_{self.feed}"
+
+
+@dataclass(frozen=True)
+class Redelivered:
+    """Rows of one partition that do not count: copies, and conflicts (copies that differ)."""
+
+    copies: int
+    conflicts: int
+
+
+def messages_of(
+    models: Mapping[str, Mapping[str, Any]], feeds: Mapping[str, Feed]
+) -> tuple[Messages, ...]:
+    """The marts of messages, as the `meta` of dbt models (model name to its `meta`) states them:
+    `dedupe: {feed: events}`. A feed that the source does not offer has no messages.
+
+    Raises:
+        ConfigError: a model and its feed disagree about whether messages are processed once.
+    """
+    named = {model: meta["dedupe"]["feed"] for model, meta in models.items() if "dedupe" in meta}
+    for model, feed in named.items():
+        if feed in feeds and feeds[feed].write != "dedupe":
+            raise ConfigError(
+                f"dbt model {model} holds the messages of {feed}, which are not processed once",
+                where=f"feed {feed}",
+                todo="say write: dedupe in the source YAML",
+            )
+    for name, feed in feeds.items():
+        if feed.write == "dedupe" and name not in named.values():
+            raise ConfigError(
+                f"no dbt model holds the messages of {name}",
+                where=f"feed {name}",
+                todo=f"say meta: {{dedupe: {{feed: {name}}}}} in the config of the model that does",
+            )
+    return tuple(
+        Messages(model, feed, feeds[feed].key)
+        for model, feed in sorted(named.items())
+        if feed in feeds
+    )
+
+
+def replace_messages(
+    connection: duckdb.DuckDBPyConnection,
+    built: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    *,
+    column: str,
+    keys: Sequence[str],
+) -> list[str]:
+    """Replace what the partitions `keys` delivered by what `built` holds for them, and see that
+    each message that they touch counts where it was delivered first. Inside a transaction.
+
+    Returns:
+        The other partitions whose rows in the mart are different now.
+
+    Raises:
+        StageError: a row without a key.
+    """
+    columns = columns_of(built, "main", messages.mart)
+    ensure_columns(connection, "ops", messages.delivered, columns)
+    _ensure_processed(connection, messages, columns)
+    here = f"where {quoted(column)} in (select unnest(?)::date)"
+    delivered = f"ops.{quoted(messages.delivered)}"
+    key = ", ".join(quoted(name) for name in messages.key)
+    connection.execute(
+        f"create or replace temp table _touched as select distinct {key} from {delivered} {here}",
+        [keys],
+    )
+    connection.execute(f"delete from {delivered} {here}", [keys])
+    rows = built.execute(f"select * from main.{quoted(messages.mart)} {here}", [keys])
+    stream_into(connection, delivered, rows)
+    _refuse_rows_without_key(connection, messages, here, keys)
+    connection.execute(
+        f"insert into _touched select distinct {key} from {delivered} {here}"
+        f" except select {key} from _touched",
+        [keys],
+    )
+    _judge(connection, messages, column, columns)
+    moved = _replace_owned(connection, messages, column, columns, keys)
+    _replace_processed(connection, messages)
+    _replace_conflicts(connection, messages, column, columns, keys)
+    connection.execute("drop table _touched; drop table _judged")
+    return moved
+
+
+def redelivered(
+    connection: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    *,
+    column: str,
+    keys: Sequence[str],
+) -> dict[str, Redelivered]:
+    """How many published rows of these partitions do not count, by partition."""
+    rows = connection.execute(
+        f"""
+        with delivered as (
+            select {quoted(column)}::varchar as partition_key, count(*) as rows
+            from ops.{quoted(messages.delivered)}
+            where {quoted(column)} in (select unnest($keys)::date)
+            group by 1
+        ),
+
+        counted as (
+            select {quoted(column)}::varchar as partition_key, count(*) as rows
+            from marts.{quoted(messages.mart)}
+            where {quoted(column)} in (select unnest($keys)::date)
+            group by 1
+        ),
+
+        conflicts as (
+            select partition_key, count(*) as rows
+            from ops.quarantine
+            where feed = $feed and kind = 'conflict'
+            group by 1
+        )
+
+        select
+            partition_key,
+            delivered.rows - coalesce(counted.rows, 0) - coalesce(conflicts.rows, 0),
+            coalesce(conflicts.rows, 0)
+        from delivered
+        left join counted using (partition_key)
+        left join conflicts using (partition_key)
+        """,
+        {"keys": list(keys), "feed": messages.feed},
+    ).fetchall()
+    found = {key: Redelivered(copies, conflicts) for key, copies, conflicts in rows}
+    return {key: found.get(key, Redelivered(0, 0)) for key in keys}
+
+
+def _ensure_processed(
+    connection: duckdb.DuckDBPyConnection, messages: Messages, columns: Mapping[str, str]
+) -> None:
+    ensure_columns(
+        connection,
+        "ops",
+        messages.processed,
+        {name: columns[name] for name in messages.key}
+        | {"partition_key": "VARCHAR", "line": "BIGINT", "copies": "BIGINT", "conflicts": "BIGINT"},
+    )
+
+
+def _refuse_rows_without_key(
+    connection: duckdb.DuckDBPyConnection, messages: Messages, here: str, keys: Sequence[str]
+) -> None:
+    missing = " or ".join(f"{quoted(name)} is null" for name in messages.key)
+    found = connection.execute(
+        f"select count(*) from ops.{quoted(messages.delivered)} {here} and ({missing})", [keys]
+    ).fetchone()
+    if found != (0,):
+        raise StageError(
+            f"{found and found[0]} messages have no {' or '.join(messages.key)}: nothing was"
+            " published",
+            where=f"marts.{messages.mart}",
+            todo="let a not_null test on the model blame their partitions",
+        )
+
+
+def _judge(
+    connection: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    column: str,
+    columns: Mapping[str, str],
+) -> None:
+    """All published rows of the touched messages, each with whether it counts, and what else it is:
+    a copy, or in which columns it differs from the one that counts."""
+    key = ", ".join(quoted(name) for name in messages.key)
+    content = [name for name in columns if name not in (column, "_line", *messages.key)]
+    differing = ", ".join(
+        f"if({quoted(name)} is distinct from first({quoted(name)}) over delivered_first,"
+        f" [{literal(name)}], [])"
+        for name in content
+    )
+    connection.execute(
+        f"""
+        create or replace temp table _judged as
+        select
+            *,
+            row_number() over delivered_first = 1 as _counts,
+            first({quoted(column)}) over delivered_first as _owner,
+            first(_line) over delivered_first as _owner_line,
+            flatten([{differing}]) as _differing,
+        from ops.{quoted(messages.delivered)}
+        semi join _touched using ({key})
+        window delivered_first as (
+            partition by {key} order by {quoted(column)}, _line
+            rows between unbounded preceding and unbounded following
+        )
+        """
+    )
+
+
+def _replace_owned(
+    connection: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    column: str,
+    columns: Mapping[str, str],
+    keys: Sequence[str],
+) -> list[str]:
+    """Let the mart hold the rows that count; returns the other partitions that this changes."""
+    mart = f"marts.{quoted(messages.mart)}"
+    names = ", ".join(quoted(name) for name in columns)
+    key = ", ".join(quoted(name) for name in messages.key)
+    before = f"select {names} from {mart} semi join _touched using ({key})"
+    after = f"select {names} from _judged where _counts"
+    moved = connection.execute(
+        f"with before as ({before}), after as ({after})"
+        f" select distinct {quoted(column)}::varchar from ("
+        "     (from before except from after) union all (from after except from before)"
+        f" ) where {quoted(column)} not in (select unnest(?)::date) order by 1",
+        [keys],
+    ).fetchall()
+    connection.execute(f"delete from {mart} where ({key}) in (select ({key}) from _touched)")
+    connection.execute(f"insert into {mart} by name {after}")
+    return [partition_key for (partition_key,) in moved]
+
+
+def _replace_processed(connection: duckdb.DuckDBPyConnection, messages: Messages) -> None:
+    processed = f"ops.{quoted(messages.processed)}"
+    key = ", ".join(quoted(name) for name in messages.key)
+    connection.execute(f"delete from {processed} where ({key}) in (select ({key}) from _touched)")
+    connection.execute(
+        f"""
+        insert into {processed} by name
+        select
+            {key},
+            _owner::varchar as partition_key,
+            _owner_line as line,
+            count(*) filter (where _differing = []) - 1 as copies,
+            count(*) filter (where _differing != []) as conflicts,
+        from _judged
+        group by all
+        """
+    )
+
+
+def _replace_conflicts(
+    connection: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    column: str,
+    columns: Mapping[str, str],
+    keys: Sequence[str],
+) -> None:
+    connection.execute(
+        "delete from ops.quarantine where feed = $feed and kind = 'conflict' and ("
+        " partition_key in (select unnest($keys)) or (partition_key, line) in"
+        f" (select ({quoted(column)}::varchar, _line) from _judged))",
+        {"feed": messages.feed, "keys": list(keys)},
+    )
+    known_by = " || ' ' || ".join(f"{quoted(name)}::varchar" for name in messages.key)
+    fields = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in columns)
+    connection.execute(
+        f"""
+        insert into ops.quarantine by name
+        select
+            ? as feed,
+            {quoted(column)}::varchar as partition_key,
+            'conflict' as kind,
+            {quoted(column)} as _date,
+            _line as line,
+            {known_by} || ': ' || array_to_string(_differing, ', ') || ' not as in the message'
+            || ' delivered first (' || _owner::varchar || ' line ' || _owner_line || ')' as reason,
+            to_json(struct_pack({fields}))::varchar as raw,
+        from _judged
+        where _differing != []
+        """,
+        [messages.feed],
+    )
