@@ -7,16 +7,17 @@ import sys
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli import maintain, run, status, verify
+from customer_pipeline.cli import maintain, quarantine, run, status, verify
 from customer_pipeline.errors import PipelineError
 
 cli = typer.Typer(
     name="customer-pipeline",
-    help="Run days of the pipeline, and see what is published.",
+    help="Run days of the pipeline, and see, check and look after what is published.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
 cli.command("maintain")(maintain.maintain)
+cli.command("quarantine")(quarantine.quarantine)
 cli.command("run")(run.run)
 cli.command("status")(status.status)
 cli.command("verify")(verify.verify)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from customer_pipeline.cli.days import counted, days_between
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.ledger import published_partitions
@@ -34,23 +35,18 @@ def verify(
         published = list(published_partitions(connection, pipeline.name))
     if not published and not (first and last):
         raise ConfigError("nothing is published yet", where="verify", todo="say --from and --to")
-    keys = pipeline.partitions.keys_between(first or published[0], last or published[-1])
-    complete = pipeline.partitions.complete_keys(datetime.now(UTC))
-    if not complete or keys[-1] > complete[-1]:
-        raise ConfigError(
-            f"{keys[-1]} is not over yet",
-            where="verify",
-            todo=f"the newest complete day is {complete[-1]}" if complete else "",
-        )
-    with console.status(f"verifying {len(keys)} days"):
+    keys = days_between(pipeline.partitions, first or published[0], last or published[-1])
+    with console.status(f"verifying {counted(len(keys))}"):
         findings = pipeline.verifier.findings(pipeline.partitions.windows(keys), deep=deep)
     span = keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]}"
     if not findings:
-        console.print(f"[green]{span}: {len(keys)} verified, from the source to the lake[/green]")
+        console.print(
+            f"[green]{span}: {counted(len(keys))} in order, from the source to the lake[/green]"
+        )
         return
     table = Table("day", "where", "difference")
     for finding in findings:
-        table.add_row(finding.partition_key, finding.place, finding.what)
+        table.add_row(finding.partition_key, finding.place, Text(finding.what))
     console.print(table)
     days = len({finding.partition_key for finding in findings})
     console.print(f"[red]{span}: {days} of {len(keys)} days differ[/red]")

@@ -8,7 +8,9 @@ with orders as (
 published as (
     select max(cast(partition_key as date)) as last_day
     from {{ source('ops', 'partitions') }}
-    where pipeline = 'daily_customers'
+    where
+        pipeline = 'daily_customers'
+        and status in ('published', 'empty')
 ),
 
 customers as (

@@ -1,0 +1,114 @@
+"""`customer-pipeline quarantine`: rows that are not used: look at them, take them out, try again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.execution import run_days
+from customer_pipeline.errors import ConfigError
+from customer_pipeline.settings import load_settings
+from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.warehouse.quarantine import (
+    FORMATS,
+    Choice,
+    Group,
+    Row,
+    export,
+    groups,
+    partitions,
+    rows,
+)
+from customer_pipeline.warehouse.schema import has_ledger
+
+
+def quarantine(
+    feed: Annotated[str | None, typer.Option(help="only this feed")] = None,
+    first: Annotated[str | None, typer.Option("--from", metavar="YYYY-MM-DD")] = None,
+    last: Annotated[str | None, typer.Option("--to", metavar="YYYY-MM-DD")] = None,
+    kind: Annotated[
+        Literal["unreadable", "refused", "conflict"] | None, typer.Option(help="only this kind")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="only reasons with this text in it")] = None,
+    show: Annotated[
+        int, typer.Option("--rows", min=0, help="also show this many rows as delivered")
+    ] = 0,
+    file: Annotated[
+        Path | None,
+        typer.Option("--export", help=f"write the rows to a file ({', '.join(FORMATS)})"),
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="run their days again, after the rules were mended")
+    ] = False,
+) -> None:
+    """Show the rows that could not be used, by day and reason."""
+    from customer_pipeline.orchestration.location import build_pipeline
+
+    console, settings = Console(), load_settings()
+    pipeline = build_pipeline(settings)
+    if feed is not None and feed not in pipeline.feeds:
+        raise ConfigError(
+            f"there is no feed {feed!r}",
+            where="quarantine",
+            todo=f"one of {', '.join(pipeline.feeds)}",
+        )
+    for key in (first, last):
+        if key is not None:
+            pipeline.partitions.window(key)
+    choice = Choice(feed, kind, first, last, reason)
+    with pipeline.warehouse.read() as connection:
+        if not has_ledger(connection):
+            raise ConfigError("nothing was loaded yet", where="quarantine", todo="run a day first")
+        found = groups(connection, choice)
+        examples = rows(connection, choice, most=show) if show else []
+        days = partitions(connection, choice)
+        written = export(connection, choice, file) if file else 0
+    if not found:
+        console.print("nothing is in quarantine")
+        return
+    console.print(_table_of(found))
+    for row in examples:
+        console.print(_row(row), soft_wrap=True)
+    if file:
+        console.print(f"{written:,} rows written to {file}", markup=False)
+    if retry:
+        succeeded = run_days(console, settings, pipeline, _ranges(pipeline.partitions, days))
+        raise typer.Exit(0 if succeeded else 1)
+
+
+def _table_of(found: list[Group]) -> Table:
+    table = Table("day", "feed", "kind", title_justify="left")
+    table.add_column("rows", justify="right")
+    table.add_column("reason (of the first)")
+    for group in found:
+        table.add_row(
+            group.partition_key, group.feed, group.kind, f"{group.rows:,}", Text(group.example)
+        )
+    total = sum(group.rows for group in found)
+    days = counted(len({group.partition_key for group in found}))
+    table.caption = f"{total:,} row{'' if total == 1 else 's'} of {days}"
+    return table
+
+
+def _row(row: Row) -> Text:
+    """The place, the reason, and what was delivered, none of it taken for markup."""
+    place = f"{row.feed} {row.partition_key} line {row.line}"
+    return Text.assemble((place, "bold"), f" {row.reason}\n  ", (row.raw or "", "dim"))
+
+
+def _ranges(calendar: DailyPartitions, days: list[str]) -> list[list[str]]:
+    """The days as ranges without gaps, since a run takes a range."""
+    ranges = [[day] for day in days[:1]]
+    for before, day in pairwise(days):
+        if calendar.keys_between(before, day) == [before, day]:
+            ranges[-1].append(day)
+        else:
+            ranges.append([day])
+    return ranges
