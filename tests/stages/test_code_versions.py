@@ -132,7 +132,6 @@ def test_files_that_come_or_go_make_a_new_version(
         {"columns": {"id": {}, "n": {"type": "integer"}}},
         {"encoding": "cp1252"},
         {"where": "id is not null"},
-        {"quarantine_threshold": 0.5},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -143,6 +142,29 @@ def test_a_changed_rule_of_a_feed_makes_a_new_version(root: Path, change: dict[s
         Source.model_validate(SOURCE | {"feeds": {"things": one}}) for one in (feed, FEED)
     )
     assert declaration_version(changed.feeds["things"], "UTC") != declaration_version(
+        before.feeds["things"], "UTC"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"missing": {"weekdays": ["sunday"], "dates": ["2026-12-25"]}},
+        {"quarantine_threshold": 0.5},
+        {"new_columns": "ignore"},
+        {"final_newline": "optional"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_rule_that_only_judges_deliveries_makes_no_day_stale(
+    root: Path, change: dict[str, Any]
+) -> None:
+    feed = FEED | change
+    assert version(root, feeds={"things": feed}) == version(root)
+    judged, before = (
+        Source.model_validate(SOURCE | {"feeds": {"things": one}}) for one in (feed, FEED)
+    )
+    assert declaration_version(judged.feeds["things"], "UTC") == declaration_version(
         before.feeds["things"], "UTC"
     )
 
