@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +38,17 @@ _UNUSABLE = re.compile(r"[\[\]\\^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 class LakeTable:
     """The Delta table in `folder`, partitioned by `column`; it need not exist yet.
 
-    All that it does raises ConfigError when no Delta table can be kept below such a path.
+    Reading the log takes longer with every commit in it, so that is done once: such a value is for
+    one look, or one change. All that it does raises ConfigError when no Delta table can be kept
+    below such a path.
     """
 
     folder: Path
     column: str
+
+    @cached_property
+    def _opened(self) -> DeltaTable | None:
+        return opened(self.folder)
 
     def mark(self, warehouse: str) -> int | None:
         """The last publication of that warehouse (see `warehouse_id`) that the table holds.
@@ -51,8 +58,7 @@ class LakeTable:
         Raises:
             StageError: the table is broken.
         """
-        table = opened(self.folder)
-        return table.transaction_version(warehouse) if table else None
+        return self._opened.transaction_version(warehouse) if self._opened else None
 
     def takes(self, schema: pa.Schema) -> bool:
         """Whether rows of `schema` fit in: no column is gone or of another type; new ones may be.
@@ -60,12 +66,12 @@ class LakeTable:
         Raises:
             StageError: the table is broken, or Delta knows no such type.
         """
-        table = opened(self.folder)
-        if table is None:
+        if self._opened is None:
             return False
         with said_plainly(self.folder):
             offered = {field.name: field.type for field in Schema.from_arrow(schema).fields}
-        return all(offered.get(field.name) == field.type for field in table.schema().fields)
+        held = self._opened.schema().fields
+        return all(offered.get(field.name) == field.type for field in held)
 
     def replace(
         self,
@@ -90,7 +96,7 @@ class LakeTable:
             chosen = f"{quoted(self.column)} in ({', '.join(literal(key) for key in keys)})"
         with said_plainly(self.folder):
             write_deltalake(
-                str(self.folder),
+                self._opened or str(self.folder),
                 rows,
                 mode="overwrite",
                 predicate=chosen,
@@ -108,15 +114,14 @@ class LakeTable:
         Raises:
             StageError: there is no table, or it is broken.
         """
-        table = opened(self.folder)
-        if table is None:
+        if self._opened is None:
             raise StageError(
                 "there is no such table in the lake",
                 where=str(self.folder),
                 todo="run a partition: what is published is copied into the lake",
             )
         with said_plainly(self.folder):
-            return table.to_pyarrow_dataset(
+            return self._opened.to_pyarrow_dataset(
                 file_pruning_predicate=[(self.column, "in", list(keys))] if keys else None
             )
 

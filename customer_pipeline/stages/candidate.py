@@ -11,6 +11,7 @@ What belongs here: making the file, and what stages note in it. What does not: d
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -195,6 +196,14 @@ def deliveries(connection: duckdb.DuckDBPyConnection) -> list[Delivered]:
     """What the snapshot holds, by feed and partition."""
     rows = connection.execute("select * from run.deliveries order by all").fetchall()
     return [Delivered(*row) for row in rows]
+
+
+def by_partition(delivered: Iterable[Delivered]) -> Mapping[str, list[Delivered]]:
+    """The feeds' deliveries of each partition; none for a partition without any."""
+    found: dict[str, list[Delivered]] = defaultdict(list)
+    for row in delivered:
+        found[row.partition_key].append(row)
+    return found
 
 
 def _recorded(

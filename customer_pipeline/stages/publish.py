@@ -19,6 +19,7 @@ from customer_pipeline.quoting import quoted
 from customer_pipeline.stages.candidate import (
     Candidate,
     Delivered,
+    by_partition,
     casualties,
     deliveries,
     survivors,
@@ -216,9 +217,10 @@ def _ledger_rows(
     hashes = content_hashes(connection, _relations(marts), column, keys)
     counts = _counts(connection, marts, column, keys)
     published_at = datetime.now(UTC)
+    feeds_of = by_partition(delivered)
     rows = []
     for key in keys:
-        feeds = [row for row in delivered if row.partition_key == key]
+        feeds = feeds_of[key]
         raw_rows = sum(row.raw_rows for row in feeds)
         rows.append(
             Published(

@@ -10,6 +10,7 @@ What does not belong here: the models' reconciliation rules, which stand beside 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -24,6 +25,7 @@ from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.candidate import (
     Candidate,
     Delivered,
+    by_partition,
     casualties,
     deliveries,
     note_casualties,
@@ -102,7 +104,7 @@ def validate(
             *compare(connection, rules, column=candidate.column, keys=keys),
         ]
         failed = [one for one in [*checks, *failed_tests(connection)] if one.holds_back]
-        verdicts = [_verdict(key, failed, delivered) for key in keys]
+        verdicts = _verdicts(keys, failed, delivered)
         note_casualties(
             connection,
             [
@@ -114,16 +116,23 @@ def validate(
         return Validation(tuple(verdicts), tuple(checks), tuple(casualties(connection).values()))
 
 
-def _verdict(key: str, failed: Sequence[CheckResult], delivered: Sequence[Delivered]) -> Verdict:
-    reasons = [f"{one.check}: {one.description}" for one in failed if one.partition_key == key]
-    mine = [row for row in delivered if row.partition_key == key]
-    return Verdict(
-        key,
-        tuple(reasons),
-        source_rows=sum(row.source_rows for row in mine),
-        quarantined_rows=sum(row.quarantined_rows for row in mine),
-        raw_rows=sum(row.raw_rows for row in mine),
-    )
+def _verdicts(
+    keys: Sequence[str], failed: Sequence[CheckResult], delivered: Sequence[Delivered]
+) -> list[Verdict]:
+    feeds_of = by_partition(delivered)
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for one in failed:
+        reasons[one.partition_key].append(f"{one.check}: {one.description}")
+    return [
+        Verdict(
+            key,
+            tuple(reasons[key]),
+            source_rows=sum(row.source_rows for row in feeds_of[key]),
+            quarantined_rows=sum(row.quarantined_rows for row in feeds_of[key]),
+            raw_rows=sum(row.raw_rows for row in feeds_of[key]),
+        )
+        for key in keys
+    ]
 
 
 def _feed_checks(

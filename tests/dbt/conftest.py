@@ -10,11 +10,13 @@ from unittest.mock import patch
 import pytest
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
-from dbt_call import PROJECT, Dbt, places, write_candidate
+from dbt_call import PROJECT, Dbt, places
+from duckdb_files import write_candidate, write_warehouse
+from expected_tables import expected_marts
 from probe_models import add_probe_models
-from shop_days import Customer, OrderLine, shop_days
+from shop_days import LEDGER, Rows, shop_days
 
-Shop = tuple[list[Customer], list[OrderLine]]
+from customer_pipeline.warehouse.connection import Warehouse
 
 
 @pytest.fixture(scope="session")
@@ -31,14 +33,14 @@ def dbt(tmp_path_factory: pytest.TempPathFactory) -> Dbt:
 
 
 @pytest.fixture(scope="session")
-def shop() -> Shop:
+def shop() -> Rows:
     return shop_days(seed=7)
 
 
 @pytest.fixture(scope="session")
-def built(dbt: Dbt, shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(dbt: Dbt, shop: Rows, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A candidate file with three days of the shop, built. Only to be read."""
-    candidate = write_candidate(tmp_path_factory.mktemp("built"), *shop)
+    candidate = write_candidate(tmp_path_factory.mktemp("built"), shop)
     dbt.run(candidate)
     return candidate
 
@@ -47,3 +49,10 @@ def built(dbt: Dbt, shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def candidate(built: Path, tmp_path: Path) -> Path:
     """A copy of `built`, to be changed."""
     return Path(shutil.copy(built, tmp_path))
+
+
+@pytest.fixture(scope="session")
+def warehouse(shop: Rows, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A warehouse in which the shop's days are published. Only to be read."""
+    path = tmp_path_factory.mktemp("published") / "warehouse.duckdb"
+    return write_warehouse(path, shop, expected_marts(shop), LEDGER)

@@ -1,81 +1,35 @@
-"""How the dbt tests call dbt, and the candidate files that they call it on.
+"""How the dbt tests call dbt, and what they ask the parsed project.
 
-What does not belong here: rows (`shop_days.py`) and extra models (`probe_models.py`).
+What does not belong here: the files that it is called on (`duckdb_files.py`), rows (`shop_days.py`)
+and extra models (`probe_models.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 import duckdb
-import pyarrow as pa
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
-from shop_days import Customer, OrderLine
+from duckdb_files import rows_of
+from made_tables import MARTS
 
 from customer_pipeline.stages.reconcile import Rule, compare, rules_of
 
 PROJECT = Path(__file__).resolve().parents[2] / "dbt_project"
-OF_THE_PROJECT = ("--exclude", "*probe*", "plain")
-
-# All that the project publishes: tables, columns in their order, types.
-MARTS = {
-    "dim_customers": {
-        "_date": "DATE",
-        "customer_id": "VARCHAR",
-        "name": "VARCHAR",
-        "email": "VARCHAR",
-        "country": "VARCHAR",
-        "updated_at": "TIMESTAMP WITH TIME ZONE",
-    },
-    "fct_orders": {
-        "_date": "DATE",
-        "order_id": "VARCHAR",
-        "customer_id": "VARCHAR",
-        "country": "VARCHAR",
-        "ordered_at": "TIMESTAMP WITH TIME ZONE",
-        "is_cancelled": "BOOLEAN",
-        "order_lines": "BIGINT",
-        "units": "BIGINT",
-        "lines_without_customer": "BIGINT",
-        "net_sales": "DECIMAL(38,4)",
-    },
-    "daily_summary": {
-        "_date": "DATE",
-        "order_lines": "BIGINT",
-        "orders": "BIGINT",
-        "cancelled_orders": "BIGINT",
-        "customers": "BIGINT",
-        "lines_without_customer": "BIGINT",
-        "gross_sales": "DECIMAL(38,4)",
-        "cancelled_sales": "DECIMAL(38,4)",
-        "net_sales": "DECIMAL(38,4)",
-    },
-    "sales_summary": {
-        "_date": "DATE",
-        "country": "VARCHAR",
-        "orders": "BIGINT",
-        "units": "BIGINT",
-        "net_sales": "DECIMAL(38,4)",
-    },
-}
-
-_INSTANT = pa.timestamp("us", "UTC")
-_RAW_TYPES = {
-    "_date": pa.date32(),
-    "_line": pa.int64(),
-    "quantity": pa.int64(),
-    "updated_at": _INSTANT,
-    "ordered_at": _INSTANT,
-    "unit_price": pa.decimal128(18, 4),
-}
+# The project's own models of each folder, and their tests.
+DAILY = (
+    *("--select", "path:models/daily_customers"),
+    *("--exclude", "path:models/daily_customers/probe"),
+)
+REPORTING_ONLY = ("--select", "path:models/reporting")
 
 
 @dataclass(frozen=True)
@@ -101,35 +55,40 @@ class Dbt:
         return outcome.result.results  # type: ignore[union-attr, return-value]
 
     def run(self, candidate: Path) -> None:
-        """Build the project's own models."""
-        results = self.invoke(candidate, "run", *OF_THE_PROJECT)
+        """Build the project's own daily models."""
+        results = self.invoke(candidate, "run", *DAILY)
         outcomes = {result.node.name: (result.status, result.message) for result in results}
         assert outcomes == dict.fromkeys(MARTS, ("success", "OK")), outcomes
 
-    def failing_rows(self, candidate: Path, *selection: str) -> dict[str, dict[date, int]]:
-        """Failing rows by test and day, of those data tests that find any."""
+    def test(self, candidate: Path, *selection: str) -> dict[str, Any]:
+        """The results of those data tests that find failing rows, by test."""
         results = self.invoke(candidate, "test", "--exclude-resource-type", "unit_test", *selection)
         errors = [result.message for result in results if result.status == "error"]
         assert not errors, errors
+        return {result.node.name: result for result in results if result.failures}
+
+    def failing_rows(self, candidate: Path, *selection: str) -> dict[str, dict[date, int]]:
+        """Failing rows by test and day, of those data tests that find any."""
         return {
-            result.node.name: dict(
+            name: dict(
                 rows_of(
                     candidate, f"select _date, count(*) from {result.node.relation_name} group by 1"
                 )
             )
-            for result in results
-            if result.failures
+            for name, result in self.test(candidate, *selection).items()
         }
 
-    def models_of_the_project(self) -> list[Any]:
-        return [
-            node
+    def own(self, kind: Literal["model", "test"], folder: str) -> Mapping[str, Any]:
+        """The project's own models, or data tests, of a folder below `models`, by name."""
+        return {
+            node.name: node
             for node in self.manifest.nodes.values()
-            if node.resource_type == "model" and not {"probe", "plain"} & set(node.fqn)
-        ]
+            if node.resource_type == kind and node.fqn[1] == folder and "probe" not in node.fqn
+        }
 
     def rules(self) -> list[Rule]:
-        return rules_of({node.name: node.config.meta for node in self.models_of_the_project()})
+        models = self.own("model", "daily_customers")
+        return rules_of({name: node.config.meta for name, node in models.items()})
 
     def broken_rules(self, candidate: Path, days: Iterable[date]) -> set[tuple[str, str]]:
         """The reconciliation rules that do not hold, each with the day."""
@@ -153,33 +112,3 @@ def places(project: Path, folder: Path, target: str = "pipeline") -> list[str]:
         "--no-partial-parse",
         "--no-write-json",
     ]
-
-
-def write_candidate(
-    folder: Path, customers: Iterable[Customer], orders: Iterable[OrderLine]
-) -> Path:
-    """A candidate file with these raw rows."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "candidate.duckdb"
-    feeds = {"customers": (Customer, customers), "orders": (OrderLine, orders)}
-    with closing(duckdb.connect(str(path))) as connection:
-        connection.execute("create schema raw")
-        for feed, (kind, rows) in feeds.items():
-            columns = [field.name for field in fields(kind)]
-            schema = pa.schema([(name, _RAW_TYPES.get(name, pa.string())) for name in columns])
-            delivered = pa.Table.from_pylist([asdict(row) for row in rows], schema=schema)
-            connection.register("delivered", delivered)
-            connection.execute(f"create table raw.{feed} as from delivered")
-    return path
-
-
-def rows_of(candidate: Path, sql: str, parameters: Sequence[Any] = ()) -> list[tuple]:
-    """The rows of a statement on a candidate file that nobody else holds."""
-    with closing(duckdb.connect(str(candidate))) as connection:
-        connection.execute("set TimeZone = 'UTC'")
-        return connection.execute(sql, parameters).fetchall()
-
-
-def tables(candidate: Path) -> dict[str, list[tuple]]:
-    """All rows of all marts, sorted."""
-    return {name: sorted(rows_of(candidate, f"from main.{name}"), key=repr) for name in MARTS}

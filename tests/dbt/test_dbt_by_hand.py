@@ -15,8 +15,15 @@ import duckdb
 import pytest
 from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 from dbt.cli.main import dbtRunner
-from dbt_call import OF_THE_PROJECT, PROJECT, Dbt, places, tables, write_candidate
+from dbt_call import PROJECT, places
 from dbt_common.exceptions import DbtRuntimeError
+from duckdb_files import rows_of, tables
+from expected_tables import expected_marts, expected_reporting
+from made_tables import MARTS, REPORTING
+from shop_days import LAST_DAY
+
+from tests.support.shop import SOURCE, Shop
+from tests.support.stages import run_stages
 
 # One worker, since the project is parsed once per worker.
 pytestmark = pytest.mark.xdist_group("dbt_project")
@@ -30,10 +37,11 @@ time.sleep(1.5)
 
 
 @pytest.fixture
-def clone(dbt: Dbt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A clone's folder, with dbt about to be started in its dbt_project. No data yet."""
     folder = tmp_path / "clone"
-    shutil.copytree(dbt.project, folder / "dbt_project")
+    ignored = shutil.ignore_patterns("target", "logs")
+    shutil.copytree(PROJECT, folder / "dbt_project", ignore=ignored)
     monkeypatch.chdir(folder / "dbt_project")
     # dbt adds the plugin's folder to the path of this process.
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -44,15 +52,39 @@ def clone(dbt: Dbt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     DuckDBConnectionManager.close_all_connections()
 
 
-def test_all_loaded_days_are_built_beside_the_warehouse(clone, built, shop):
-    warehouse = clone / "data" / "warehouse.duckdb"
-    warehouse.parent.mkdir()
-    write_candidate(clone, *shop).rename(warehouse)
-    before = warehouse.read_bytes()
-    outcome = dbtRunner().invoke(["build", *OF_THE_PROJECT, "--log-level=none"])
-    assert outcome.success, outcome.exception
-    assert tables(clone / "data" / "by_hand" / "candidate.duckdb") == tables(built)
-    assert warehouse.read_bytes() == before
+def test_all_loaded_days_and_all_of_history_are_built_beside_the_warehouse(
+    clone, built, warehouse, shop
+):
+    path = clone / "data" / "warehouse.duckdb"
+    path.parent.mkdir()
+    shutil.copy(warehouse.path, path)
+    before = path.read_bytes()
+    _build()
+    file = clone / "data" / "by_hand" / "candidate.duckdb"
+    assert tables(file, MARTS) == tables(built, MARTS)
+    assert tables(file, REPORTING) == expected_reporting(expected_marts(shop), LAST_DAY)
+    assert path.read_bytes() == before
+
+
+def test_a_source_without_messages_can_be_built_too(clone, dbt_cache, tmp_path, monkeypatch):
+    source, _, _ = SOURCE.partition("  events:\n")
+    shop = Shop(tmp_path / "shop", source=source, dbt_cache=dbt_cache)
+    shop.deliver_day("2026-03-02", orders=3)
+    assert run_stages(shop.pipeline, ["2026-03-02"], lake=False)
+    monkeypatch.setenv("CUSTOMER_PIPELINE_DATA_DIR", str(shop.settings.data_dir))
+    _build()
+    file = clone / "data" / "by_hand" / "candidate.duckdb"
+    made = [*MARTS, *REPORTING]
+    assert {name: len(rows_of(file, f"from main.{name}")) for name in made} == {
+        "dim_customers": 3,
+        "fct_orders": 3,
+        "fct_events": 0,
+        "daily_summary": 1,
+        "sales_summary": 1,
+        "customer_summary": 3,
+        "entities_current": 0,
+        "monthly_sales": 1,
+    }
 
 
 def test_a_missing_warehouse_is_named_with_what_to_do(dbt, clone):
@@ -84,6 +116,13 @@ def test_a_warehouse_that_is_no_database_is_told_at_once(tmp_path):
         pytest.raises(DbtRuntimeError, match=r"warehouse\.duckdb cannot be opened for reading"),
     ):
         _plugin(warehouse).configure_connection(connection)
+
+
+def _build() -> None:
+    outcome = dbtRunner().invoke(["build", "--log-level=none"])
+    results: Any = outcome.result or ()
+    wrong = {one.node.name: one.message for one in results if one.status in ("error", "fail")}
+    assert outcome.success, outcome.exception or wrong
 
 
 def _plugin(warehouse: Path) -> Any:

@@ -1,17 +1,20 @@
-"""What the models compute, with real dbt."""
+"""What the daily models compute, and how the project's models are described, with real dbt."""
 
 from __future__ import annotations
 
 import csv
-import random
 import tarfile
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 import pytest
-from dbt_call import MARTS, OF_THE_PROJECT, PROJECT, rows_of, tables, write_candidate
-from shop_days import DAYS, expected_marts
+from dbt_call import DAILY, PROJECT
+from duckdb_files import rows_of, tables, types, write_candidate
+from expected_tables import expected_candidate
+from made_tables import MARTS, RAW, REPORTING, Tables
+from shop_days import DAYS, Rows
 
 # One worker, since the project is parsed once per worker.
 pytestmark = pytest.mark.xdist_group("dbt_project")
@@ -41,51 +44,46 @@ where customer_id is not null
 
 
 def test_models_compute_what_a_slow_reading_of_the_rows_gives(built, shop):
-    assert tables(built) == expected_marts(*shop)
+    assert tables(built, MARTS) == expected_candidate(shop)
 
 
 def test_marts_have_exactly_their_columns_and_types(built):
-    found = {name: rows_of(built, f"describe main.{name}") for name in MARTS}
-    assert {
-        name: [(column, kind) for column, kind, *_ in rows] for name, rows in found.items()
-    } == {name: list(columns.items()) for name, columns in MARTS.items()}
+    assert types(built, MARTS) == _listed(MARTS)
 
 
 def test_days_built_one_by_one_from_shuffled_rows_are_the_days_built_together(
     dbt, built, shop, tmp_path
 ):
-    customers, orders = (random.Random(1).sample(rows, len(rows)) for rows in shop)
+    shuffled = shop.shuffled(seed=1)
     one_by_one: dict[str, list[tuple]] = {name: [] for name in MARTS}
     for day in reversed(DAYS):
-        candidate = write_candidate(
-            tmp_path / str(day),
-            [row for row in customers if row._date == day],
-            [row for row in orders if row._date == day],
-        )
+        candidate = write_candidate(tmp_path / str(day), shuffled.of_day(day))
         dbt.run(candidate)
-        for name, rows in tables(candidate).items():
+        for name, rows in tables(candidate, MARTS).items():
             one_by_one[name] += rows
-    assert {name: sorted(rows, key=repr) for name, rows in one_by_one.items()} == tables(built)
+    assert {name: sorted(rows, key=repr) for name, rows in one_by_one.items()} == tables(
+        built, MARTS
+    )
 
 
 def test_building_again_in_the_same_file_gives_the_same_rows(dbt, built, candidate):
     rows_of(candidate, "delete from main.fct_orders")
     dbt.run(candidate)
-    assert tables(candidate) == tables(built)
+    assert tables(candidate, MARTS) == tables(built, MARTS)
 
 
 def test_a_window_without_rows_builds_empty_tables_that_pass_all_tests(dbt, tmp_path):
-    candidate = write_candidate(tmp_path, [], [])
+    candidate = write_candidate(tmp_path, Rows())
     dbt.run(candidate)
-    assert tables(candidate) == {name: [] for name in MARTS}
-    assert dbt.failing_rows(candidate, *OF_THE_PROJECT) == {}
+    assert tables(candidate, MARTS) == {name: [] for name in MARTS}
+    assert dbt.failing_rows(candidate, *DAILY) == {}
 
 
 def test_all_eight_numbers_of_the_real_shop_are_right_on_all_days(dbt, test_data, tmp_path):
     folder = test_data / "online_retail"
     with tarfile.open(folder / "dev_2010-12_to_2011-06.tar.gz") as archive:
         archive.extractall(tmp_path / "days", filter="data")
-    candidate = write_candidate(tmp_path, [], [])
+    candidate = write_candidate(tmp_path, Rows())
     rows_of(candidate, REAL_ORDERS, [str(tmp_path / "days" / "by-day" / "*.csv")])
     rows_of(candidate, REAL_CUSTOMERS)
     dbt.run(candidate)
@@ -107,7 +105,7 @@ def test_all_eight_numbers_of_the_real_shop_are_right_on_all_days(dbt, test_data
         ]
     assert len(truth) == 167
     assert rows_of(candidate, "from main.daily_summary order by _date") == truth
-    assert dbt.failing_rows(candidate, *OF_THE_PROJECT) == {}
+    assert dbt.failing_rows(candidate, *DAILY) == {}
     assert dbt.broken_rules(candidate, [row[0] for row in truth]) == set()
 
 
@@ -117,11 +115,12 @@ def test_unit_tests_pass_without_any_data(dbt, tmp_path):
     assert {result.node.name: result.status for result in results} == {
         test.name: "pass" for test in unit_tests
     }
-    assert {test.model for test in unit_tests} > set(MARTS)
+    assert {test.model for test in unit_tests} > {*MARTS, *REPORTING}
 
 
-def test_every_model_source_and_column_is_documented(dbt, built):
-    documented = [*dbt.models_of_the_project(), *dbt.manifest.sources.values()]
+def test_every_model_source_and_column_is_documented(dbt):
+    models = dbt.own("model", "daily_customers") | dbt.own("model", "reporting")
+    documented = [*models.values(), *dbt.manifest.sources.values()]
     without = [node.unique_id for node in documented if not node.description]
     without += [
         f"{node.unique_id}.{column.name}"
@@ -130,13 +129,16 @@ def test_every_model_source_and_column_is_documented(dbt, built):
         if not column.description
     ]
     assert without == []
-    # And none is left out.
-    columns = {node.name: list(node.columns) for node in documented}
-    assert {name: columns[name] for name in MARTS} == {
-        name: list(types) for name, types in MARTS.items()
-    }
-    for name in ("customers", "orders"):
-        assert columns[name] == [row[0] for row in rows_of(built, f"describe raw.{name}")]
+
+
+def test_every_table_declares_all_its_columns_with_their_types_and_keeps_to_them(dbt):
+    daily, reporting = dbt.own("model", "daily_customers"), dbt.own("model", "reporting")
+    raw = {node.name: node for node in dbt.manifest.sources.values() if node.schema == "raw"}
+    for made, nodes in ((RAW, raw), (MARTS, daily), (REPORTING, reporting)):
+        assert {name: _declared(nodes[name]) for name in made} == _listed(made)
+    models = (daily | reporting).values()
+    enforced = {node.name for node in models if node.config.contract.enforced}
+    assert enforced == {*MARTS, *REPORTING}
 
 
 def test_dbt_lets_go_of_the_candidate_and_writes_nothing_into_the_project(dbt, built):
@@ -148,3 +150,14 @@ def test_dbt_lets_go_of_the_candidate_and_writes_nothing_into_the_project(dbt, b
         ("models", "daily_customers", "probe"),
         ("models", "plain"),
     }
+
+
+def _listed(made: Tables) -> dict[str, list[tuple[str, str]]]:
+    return {name: list(columns.items()) for name, columns in made.items()}
+
+
+def _declared(node: Any) -> list[tuple[str, str]]:
+    return [
+        (column.name, (column.data_type or "").upper().replace(", ", ","))
+        for column in node.columns.values()
+    ]

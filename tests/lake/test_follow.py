@@ -111,10 +111,10 @@ def test_a_run_that_dies_between_two_tables_is_made_up_for_by_the_next(
     published.publish(DAYS[1], customer="Grace")
     write = lake_table.write_deltalake
 
-    def fails_for_the_second(folder: str, *args: object, **kwargs: object) -> None:
-        if folder.endswith("summary"):
+    def fails_for_the_second(table: DeltaTable, *args: object, **kwargs: object) -> None:
+        if table.table_uri.rstrip("/").endswith("summary"):
             raise OSError("the disk is full")
-        write(folder, *args, **kwargs)  # type: ignore[arg-type]
+        write(table, *args, **kwargs)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(lake_table, "write_deltalake", fails_for_the_second)
