@@ -119,8 +119,8 @@ class Histories(RuleBasedStateMachine):
         newest = newest_attempts(found["ops.attempts"])
         for day in delivered:
             outcome, reason = newest[day.key]
-            assert outcome == day.status
-            assert (day.problem or "") in reason
+            assert outcome == day.status, (day.key, outcome, reason, day.status)
+            assert (day.problem or "") in reason, (day.key, reason, day.problem)
 
     def delivered(self, keys: Sequence[str]) -> list[Day]:
         return [day_of(self.shop, key) for key in keys]
@@ -148,10 +148,10 @@ class Histories(RuleBasedStateMachine):
         hashes = dict(found["ops.partitions as hashed"].elements())
         for key, content_hash in hashes.items():
             content = repr(self.expected.marts_of(key))
-            assert self.hashes.setdefault(content, content_hash) == content_hash
-        assert len(set(self.hashes.values())) == len(self.hashes)
+            assert self.hashes.setdefault(content, content_hash) == content_hash, content
+        assert len(set(self.hashes.values())) == len(self.hashes), "two contents have one hash"
         publications = sorted(found["ops.publications"])
-        assert hashes == {key: content_hash for _, key, content_hash in publications}
+        assert hashes == {key: content_hash for _, key, content_hash in publications}, publications
 
     def _check_lake(self) -> None:
         lake = lake_rows_of(self.shop.settings.lake_path, reference_marts.COLUMNS)
