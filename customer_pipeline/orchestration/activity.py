@@ -46,7 +46,7 @@ class Activity:
 
 def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> Activity:
     """What goes on at the moment `now`."""
-    marts = {mart_key(mart) for mart in pipeline.marts}
+    marts = _marts(pipeline)
     tables = set(reporting_keys(pipeline))
     runs = list(_live_runs(instance, now - _SILENCE))
     publishing = [run for run in runs if _selects(run, marts, DAILY_JOB)]
@@ -60,6 +60,18 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
         ),
         tuple(f"run {run.run_id}" for run in refreshing),
     )
+
+
+def publishing_runs(
+    instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
+) -> list[dg.DagsterRun]:
+    """The live runs that may publish more."""
+    runs = _live_runs(instance, now - _SILENCE)
+    return [run for run in runs if _selects(run, _marts(pipeline), DAILY_JOB)]
+
+
+def _marts(pipeline: Pipeline) -> set[dg.AssetKey]:
+    return {mart_key(mart) for mart in pipeline.marts}
 
 
 def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:

@@ -50,15 +50,17 @@ def reporting_sensor(pipeline: Pipeline, job, *, interval: int = 30) -> dg.Senso
         description="Refreshes the reporting tables once after days were published.",
     )
     def _sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        now = datetime.now(UTC)
+        # Before the warehouse: what has ended by now has told the warehouse what it did.
+        going_on = activity(context.instance, pipeline, now)
         try:
             standing, warehouse = _look(pipeline)
         except TransientError as error:
             return dg.SkipReason(f"the warehouse is busy, the next tick looks again: {error}")
         if not standing.partitions:
             return dg.SkipReason("nothing was published that the reporting tables do not hold")
-        now = datetime.now(UTC)
-        if waiting := _waiting_for(standing, activity(context.instance, pipeline, now), now):
-            return dg.SkipReason(f"waiting for the end of {waiting}")
+        if waiting := _waiting_for(standing, going_on, now):
+            return dg.SkipReason(waiting)
         asked = f"{warehouse} {standing.publication} {pipeline.reporting.version}"
         earlier = context.instance.get_run_records(dg.RunsFilter(tags={REFRESH_TAG: asked}))
         if pause := _pause(earlier, now):
@@ -88,10 +90,14 @@ def _look(pipeline: Pipeline) -> tuple[Standing, str]:
 
 
 def _waiting_for(standing: Standing, going_on: Activity, now: datetime) -> str:
-    """What a refresh has to wait for; empty when it need not."""
+    """What a refresh has to wait for, in a sentence; empty when it need not."""
     since = standing.waiting_since
     overdue = since is not None and now - since >= _LONGEST_WAIT
-    return ", ".join(going_on.refreshing if overdue else going_on.refreshing + going_on.publishing)
+    waited_for = [*going_on.refreshing, *(() if overdue else going_on.publishing)]
+    if not waited_for:
+        return ""
+    more = f" and {len(waited_for) - 1} more" if len(waited_for) > 1 else ""
+    return f"waiting for the end of {waited_for[0]}{more}"
 
 
 def _pause(earlier: Sequence[dg.RunRecord], now: datetime) -> str:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import duckdb
 
-from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import quoted
 from customer_pipeline.warehouse.sql import columns_of
 
@@ -53,9 +52,6 @@ def update_customers(
 
     Returns:
         What was done, by table.
-
-    Raises:
-        StageError: a customer would be there twice.
     """
     states = columns_of(connection, "marts", MART)
     if from_nothing:
@@ -150,7 +146,6 @@ def _update_current(connection: duckdb.DuckDBPyConnection, column: str) -> Updat
         """
     ).fetchall()
     done = [action for (action,) in actions]
-    _see_that_keys_are_unique(connection, CURRENT, _KEY)
     connection.execute("drop table _newest")
     return Updated(
         done.count("INSERT"),
@@ -198,7 +193,6 @@ def _update_history(
         window in_time as (partition by {_KEY} order by {_SINCE})
         """
     ).fetchone()
-    _see_that_keys_are_unique(connection, HISTORY, f"{_KEY}, valid_from")
     return Updated((inserted or (0,))[0], 0, (deleted or (0,))[0], _rows(connection, HISTORY))
 
 
@@ -223,19 +217,6 @@ def _note_taken_in(connection: duckdb.DuckDBPyConnection, column: str) -> None:
         f"insert into {_TAKEN_IN} by name"
         f" select distinct {_KEY}, {by} from marts.{MART} semi join _changed using ({by})"
     )
-
-
-def _see_that_keys_are_unique(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> None:
-    twice = connection.execute(
-        f"select {key} from reporting.{table} semi join _touched using ({_KEY})"
-        " group by all having count(*) > 1 limit 1"
-    ).fetchone()
-    if twice:
-        raise StageError(
-            f"{key} {', '.join(map(str, twice))} would be there twice: nothing was changed",
-            where=f"reporting.{table}",
-            todo=f"see that marts.{MART} has one row per customer and partition",
-        )
 
 
 def _attributes(states: Mapping[str, str], column: str) -> str:
