@@ -15,7 +15,7 @@ from customer_pipeline.orchestration.events import check_spec
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.specs import mart_key
 from customer_pipeline.outcomes import CheckResult
-from customer_pipeline.stages.dedupe import Redelivered
+from customer_pipeline.stages.messages import Redelivered
 
 _NO_CONFLICTS = "messages_do_not_conflict"
 

@@ -19,8 +19,8 @@ from customer_pipeline.settings import Settings
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.stages.candidate import Candidate
-from customer_pipeline.stages.dedupe import Messages, messages_of
 from customer_pipeline.stages.landing import Landing
+from customer_pipeline.stages.messages import Messages, messages_of
 from customer_pipeline.stages.reconcile import Rule, rules_of
 from customer_pipeline.verification.verify import Verifier
 from customer_pipeline.versions import code_version, reporting_version

@@ -24,7 +24,8 @@ from customer_pipeline.stages.candidate import (
     deliveries,
     survivors,
 )
-from customer_pipeline.stages.dedupe import Messages, Redelivered, redelivered, replace_messages
+from customer_pipeline.stages.dedupe import replace_messages
+from customer_pipeline.stages.messages import Messages, Redelivered, redelivered
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import (

@@ -13,8 +13,8 @@ import duckdb
 
 from customer_pipeline.quoting import literal, quoted
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.stages.dedupe import Messages
 from customer_pipeline.stages.landing import Landing
+from customer_pipeline.stages.messages import Messages
 from customer_pipeline.stages.reconcile import Aggregate, Rule, compare
 from customer_pipeline.verification.findings import Finding
 from customer_pipeline.warehouse.content_hash import content_hashes
