@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from customer_pipeline.cli.main import cli
 from customer_pipeline.errors import ConfigError, PartitionError
