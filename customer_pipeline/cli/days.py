@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from customer_pipeline.errors import ConfigError
+from customer_pipeline.errors import ConfigError, PartitionError
 from customer_pipeline.source.partitions import DailyPartitions
 
 
@@ -26,18 +26,34 @@ def days_between(partitions: DailyPartitions, first: str, last: str) -> list[str
     """The days from `first` to `last`, both included.
 
     Raises:
-        PartitionError: for what is no day, lies outside the source's range, or is reversed.
-        ConfigError: for a day that is not over yet.
+        PartitionError: for what is no day, lies outside the source's range, or is not over yet,
+            naming both ends where both are wrong; and for a reversed range.
+        ConfigError: no day is over yet.
     """
-    asked = partitions.keys_between(first, last)
     newest = complete_days(partitions)[-1]
-    if asked[-1] > newest:
-        raise ConfigError(
-            f"{asked[-1]} is not over yet",
-            where="days",
-            todo=f"the newest complete day is {newest}",
-        )
-    return asked
+    wrong = [
+        error
+        for key in dict.fromkeys((first, last))
+        if (error := _mistake(partitions, key, newest))
+    ]
+    if len(wrong) > 1:
+        todo = f"days of this source are {partitions.first} to {newest}, written like that"
+        raise PartitionError(", and ".join(error.what for error in wrong), where="days", todo=todo)
+    if wrong:
+        raise wrong[0]
+    return partitions.keys_between(first, last)
+
+
+def _mistake(partitions: DailyPartitions, key: str, newest: str) -> PartitionError | None:
+    try:
+        partitions.window(key)
+    except PartitionError as error:
+        return error
+    if key <= newest:
+        return None
+    return PartitionError(
+        f"{key} is not over yet", where="days", todo=f"the newest complete day is {newest}"
+    )
 
 
 def counted(days: int) -> str:

@@ -1,6 +1,6 @@
 """Running days in this process, without a daemon, and telling a person how it went.
 
-What does not belong here: which days (`days.py`), and the table of them (`status.py`).
+What does not belong here: which days (`days.py`), and the table of them (`published.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from customer_pipeline.cli.days import counted
-from customer_pipeline.cli.status import show_published
+from customer_pipeline.cli.published import show_published
 from customer_pipeline.settings import Settings
 
 if TYPE_CHECKING:

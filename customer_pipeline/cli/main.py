@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli import maintain, quarantine, run, status, verify
+from customer_pipeline.cli import maintain, plan, quarantine, run, status, verify, waive
 from customer_pipeline.errors import PipelineError
 
 cli = typer.Typer(
@@ -17,10 +17,12 @@ cli = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 cli.command("maintain")(maintain.maintain)
+cli.command("plan")(plan.plan)
 cli.command("quarantine")(quarantine.quarantine)
 cli.command("run")(run.run)
 cli.command("status")(status.status)
 cli.command("verify")(verify.verify)
+cli.command("waive")(waive.waive)
 
 
 def app() -> None:

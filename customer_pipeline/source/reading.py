@@ -9,11 +9,12 @@ from __future__ import annotations
 import string
 from pathlib import Path
 
-from customer_pipeline.errors import ConfigError
+from customer_pipeline.errors import ConfigError, MissingDeliveryError
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.readers.csv_file import read_csv
+from customer_pipeline.source.readers.delivered_file import fingerprint_of
 from customer_pipeline.source.readers.jsonl_file import read_jsonl
 from customer_pipeline.source.readers.parquet_file import read_parquet
 from customer_pipeline.source.readers.python_function import read_python
@@ -33,6 +34,24 @@ def read_delivery(feed: Feed, window: Window) -> Delivery:
     if feed.reader == "python":
         return read_python(feed, window)
     return _FILE_READERS[feed.reader](delivery_path(feed, window), feed)
+
+
+def delivery_fingerprint(feed: Feed, window: Window) -> str | None:
+    """The fingerprint of what `feed` offers for `window` now, or None when there is no delivery.
+
+    A file is hashed as it lies there; what a function gives has to be asked for.
+
+    Raises:
+        ConfigError: for a path template or a function that cannot work.
+        DeliveryError: when the delivery cannot be opened, or the function gives none that is one.
+        TransientError: when it could not be had now, and may be later.
+    """
+    try:
+        if feed.reader == "python":
+            return read_python(feed, window).fingerprint
+        return fingerprint_of(delivery_path(feed, window))
+    except MissingDeliveryError:
+        return None
 
 
 def delivery_path(feed: Feed, window: Window) -> Path:

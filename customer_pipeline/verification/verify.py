@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.stages.dedupe import Messages
 from customer_pipeline.stages.landing import Landing
+from customer_pipeline.stages.messages import Messages
 from customer_pipeline.stages.reconcile import Rule
 from customer_pipeline.verification.findings import Finding
 from customer_pipeline.verification.lake import lake_against_ledger
@@ -27,6 +27,7 @@ from customer_pipeline.verification.warehouse import (
 )
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import newest_failures, published_partitions
+from customer_pipeline.warehouse.waivers import waivers_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Verifier:
     def findings(self, windows: Sequence[Window], *, deep: bool = False) -> list[Finding]:
         """All differences, in the order of partitions, and for each from the source onwards.
 
+        A waived partition is in order when nothing of it is in the marts and the lake.
+
         Args:
             deep: also extract every delivery again, and compare all values.
 
@@ -53,7 +56,10 @@ class Verifier:
             ConfigError: there is no warehouse, or a feed's declaration cannot work.
             TransientError: the warehouse is held, or a source cannot be reached.
         """
-        found = [*self._source(windows, deep=deep), *self._warehouse(windows)]
+        with self.warehouse.read() as connection:
+            waived = waivers_of(connection, self.pipeline)
+        owed = [window for window in windows if window.key not in waived]
+        found = [*self._source(owed, deep=deep), *self._warehouse(windows)]
         return sorted(found, key=lambda finding: finding.partition_key)
 
     def _source(self, windows: Sequence[Window], *, deep: bool) -> Iterator[Finding]:
@@ -67,20 +73,22 @@ class Verifier:
 
     def _warehouse(self, windows: Sequence[Window]) -> Iterator[Finding]:
         keys = [window.key for window in windows]
-        tables = Tables(
-            self.feeds, self.marts, self.messages, self.rules, self.landing, tuple(keys)
-        )
         # Held for reading to the end, so that nothing is published between two looks.
         with self.warehouse.read() as connection:
+            waived = waivers_of(connection, self.pipeline)
+            owed = tuple(key for key in keys if key not in waived)
+            tables = Tables(
+                self.feeds, self.marts, self.messages, self.rules, self.landing, tuple(keys)
+            )
             recorded = published_partitions(connection, self.pipeline)
             published = {key: row for key, row in recorded.items() if key in set(keys)}
             failures = newest_failures(connection, self.pipeline)
             yield from (
                 Finding(key, "ledger", f"not published: {failures.get(key, 'never run')}")
-                for key in keys
+                for key in owed
                 if key not in published
             )
-            yield from raw_against_landing(connection, tables)
+            yield from raw_against_landing(connection, replace(tables, keys=owed))
             yield from marts_against_raw(connection, tables, published)
             yield from marts_against_ledger(connection, tables, published)
             yield from lake_against_ledger(connection, self.lake, self.marts, keys, published)

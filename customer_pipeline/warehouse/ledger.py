@@ -1,7 +1,8 @@
 """The ledger: what is published now (`ops.partitions`) and what was tried (`ops.attempts`).
 
 What belongs here: reading and writing those two tables. What does not: deciding what is published
-(`stages/validate.py`) and the transaction around it (`stages/publish.py`).
+(`stages/validate.py`), the transaction around it (`stages/publish.py`), and partitions that are
+waived (`waivers.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import duckdb
 
 from customer_pipeline.outcomes import Casualty
 from customer_pipeline.warehouse.sql import insert_rows
+from customer_pipeline.warehouse.waivers import end_waivers
 
-Status = Literal["published", "empty", "waived"]
+Status = Literal["published", "empty"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,11 @@ def record_failures(
 def record_published(
     connection: duckdb.DuckDBPyConnection, run: Run, published: Sequence[Published]
 ) -> None:
-    """Write the ledger rows of what this transaction publishes, and how the attempts ended."""
+    """Write the ledger rows of what this transaction publishes, and how the attempts ended.
+
+    What was waived no longer is.
+    """
+    end_waivers(connection, run.pipeline, [row.partition_key for row in published])
     connection.execute(
         "delete from ops.partitions where pipeline = ? and partition_key in (select unnest(?))",
         [run.pipeline, [row.partition_key for row in published]],
@@ -103,10 +109,14 @@ def record_moved(
 def published_partitions(
     connection: duckdb.DuckDBPyConnection, pipeline: str
 ) -> dict[str, Published]:
-    """The ledger rows of a pipeline by partition key, oldest partition first."""
+    """The ledger rows of what a pipeline has published, by partition key, oldest partition first.
+
+    Waived partitions are not among them.
+    """
     names = list(Published.__dataclass_fields__)
     rows = connection.execute(
-        f"select {', '.join(names)} from ops.partitions where pipeline = ? order by partition_key",
+        f"select {', '.join(names)} from ops.partitions"
+        " where pipeline = ? and status <> 'waived' order by partition_key",
         [pipeline],
     ).fetchall()
     found = [Published(*row) for row in rows]

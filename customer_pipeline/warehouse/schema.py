@@ -97,27 +97,43 @@ create table if not exists ops.followers (
     followed_at timestamptz not null
 );
 
+-- Partitions whose source will never come: each has a row with status 'waived' above, too.
+create table if not exists ops.waivers (
+    pipeline varchar not null,
+    partition_key varchar not null,
+    reason varchar not null,
+    waived_by varchar not null,
+    waived_at timestamptz not null
+);
+
 -- Which warehouse this is: the numbers above mean something in one file only.
 create table if not exists ops.warehouse (id varchar not null);
 insert into ops.warehouse select uuid()::varchar where not exists (from ops.warehouse);
 """
-_TABLES = 7
+_TABLES = frozenset(
+    ("partitions", "attempts", "deliveries", "quarantine", "publications", "followers", "warehouse")
+)
+# A ledger that only lacks these can be read all the same, as one without such rows.
+_LATER_TABLES = frozenset(("waivers",))
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the schemas and the pipeline's own tables where they are missing."""
-    if not has_ledger(connection):
+    if not _present(connection) >= _TABLES | _LATER_TABLES:
         connection.execute(_LEDGER)
 
 
 def has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether all of the pipeline's own tables are there."""
-    present = connection.execute(
-        "select count(*) from duckdb_tables() where schema_name = 'ops'"
-        " and table_name in ('partitions', 'attempts', 'deliveries', 'quarantine', 'publications',"
-        " 'followers', 'warehouse')"
-    ).fetchone()
-    return present == (_TABLES,)
+    """Whether the pipeline's own tables are there."""
+    return _present(connection) >= _TABLES
+
+
+def _present(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    rows = connection.execute(
+        "select table_name from duckdb_tables()"
+        " where database_name = current_database() and schema_name = 'ops'"
+    ).fetchall()
+    return {name for (name,) in rows}
 
 
 def ensure_table(

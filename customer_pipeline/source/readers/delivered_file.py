@@ -7,6 +7,8 @@ What does not: text encodings (`text.py`) and formats (`csv_file.py`, `jsonl_fil
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -46,9 +48,25 @@ def read_file(path: Path, compression: Compression) -> DeliveredFile:
     return DeliveredFile(content, hashlib.sha256(packed).hexdigest(), len(packed))
 
 
+def fingerprint_of(path: Path) -> str:
+    """The fingerprint that `read_file` would give, without keeping or unpacking the content.
+
+    Raises the same errors, but those of unpacking.
+    """
+    with _getting_at(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _read_bytes(path: Path) -> bytes:
-    try:
+    with _getting_at(path):
         return path.read_bytes()
+
+
+@contextmanager
+def _getting_at(path: Path) -> Iterator[None]:
+    """What goes wrong in here is told as an error of the delivery, or of the system."""
+    try:
+        yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise MissingDeliveryError(
             "there is no such file",

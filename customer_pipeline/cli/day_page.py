@@ -1,0 +1,92 @@
+"""One day in a terminal, from its delivery to its published rows, and every attempt at it.
+
+What belongs here: showing it. What does not: gathering it (`planning/day.py`).
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from customer_pipeline.cli.words import seconds_text, state_text
+from customer_pipeline.planning.day import Day
+from customer_pipeline.planning.state import State
+from customer_pipeline.source.partitions import Window
+from customer_pipeline.warehouse.attempts import Attempt
+from customer_pipeline.warehouse.ledger import Published
+
+_SHORT = 8
+
+
+def show_day(console: Console, state: State, day: Day, window: Window) -> None:
+    """Print all of it; what comes from outside is never taken for markup."""
+    console.print(Text.assemble((state.partition_key, "bold"), ": ", state_text(state.kind)))
+    console.print(
+        f"  from {window.start:%Y-%m-%d %H:%M} to {window.end:%Y-%m-%d %H:%M} in"
+        f" {window.start.tzinfo}, {window.hours:g} hours",
+        highlight=False,
+    )
+    for reason in state.reasons:
+        console.print(Text(f"  {reason}"), soft_wrap=True)
+    if day.feeds:
+        console.print(_feeds(day))
+    if state.published:
+        console.print(_published(state.published, day))
+    if day.quarantine:
+        console.print(_quarantine(day))
+    console.print(Text("attempts" if day.attempts else "no run has tried it", style="table.title"))
+    for attempt in day.attempts:
+        console.print(_attempt(attempt), soft_wrap=True)
+
+
+def _feeds(day: Day) -> Table:
+    table = Table("feed", title="loaded", title_justify="left")
+    for name in ("source rows", "quarantined", "raw rows"):
+        table.add_column(name, justify="right")
+    table.add_column("delivery")
+    table.add_column("run")
+    for feed in day.feeds:
+        table.add_row(
+            feed.feed,
+            *(f"{rows:,}" for rows in (feed.source_rows, feed.quarantined_rows, feed.raw_rows)),
+            feed.fingerprint[:_SHORT],
+            feed.run_id[:_SHORT],
+        )
+    return table
+
+
+def _published(row: Published, day: Day) -> Table:
+    table = Table(title="published", title_justify="left", show_header=False)
+    for mart in day.marts:
+        table.add_row(f"rows in {mart.mart}", f"{mart.rows:,}")
+    table.add_section()
+    for name, value in (
+        ("content hash", row.content_hash),
+        ("code version", row.code_version),
+        ("run", row.run_id),
+        ("at", f"{row.published_at:%Y-%m-%d %H:%M:%S} UTC"),
+    ):
+        table.add_row(name, Text(value, overflow="fold"))
+    return table
+
+
+def _quarantine(day: Day) -> Table:
+    table = Table("feed", "kind", title="quarantine", title_justify="left")
+    table.add_column("rows", justify="right")
+    table.add_column("reason (of the first)", overflow="fold")
+    for group in day.quarantine:
+        table.add_row(group.feed, group.kind, f"{group.rows:,}", Text(group.example))
+    return table
+
+
+def _attempt(attempt: Attempt) -> Text:
+    """When and how it ended, by which run, and below it why it failed."""
+    took = seconds_text((attempt.finished_at - attempt.started_at).total_seconds())
+    by = f", {attempt.launched_by}" if attempt.launched_by else ""
+    text = Text.assemble(
+        f"  {attempt.finished_at:%Y-%m-%d %H:%M} UTC ",
+        state_text(attempt.outcome),
+        f" in {attempt.stage} after {took}: run {attempt.run_id[:_SHORT]}{by}",
+    )
+    return text.append(f"\n    {attempt.reason}") if attempt.reason else text

@@ -1,0 +1,93 @@
+"""How days stand, for the commands that show or plan them: warehouse, source and runs in flight.
+
+What belongs here: asking the three, and opening the Dagster instance if there is one. What does not:
+what their answers mean (`planning/`), and how it is shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from customer_pipeline.errors import ConfigError
+from customer_pipeline.planning.known import Known, read_known
+from customer_pipeline.planning.source_changes import changed_deliveries
+from customer_pipeline.planning.state import State, states
+
+if TYPE_CHECKING:
+    from dagster import DagsterInstance
+
+    from customer_pipeline.orchestration.instance_view import Record
+    from customer_pipeline.orchestration.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The states of the days asked for, what they were made of, and Dagster's record of the same
+    days (None without an instance)."""
+
+    states: tuple[State, ...]
+    known: Known
+    record: Record | None
+
+
+def standing(pipeline: Pipeline, keys: Sequence[str], *, look_at: Sequence[str] = ()) -> Standing:
+    """How the days `keys` stand now.
+
+    Args:
+        look_at: the feeds whose deliveries are compared with what is loaded, which reads them all.
+
+    Raises:
+        ConfigError: the warehouse cannot be read, or `DAGSTER_HOME` names no folder.
+        TransientError: the warehouse is held, or a source cannot be reached.
+    """
+    from customer_pipeline.orchestration.instance_view import compare_record, partitions_in_flight
+
+    with _instance() as instance:
+        running = partitions_in_flight(instance, pipeline, datetime.now(UTC)) if instance else {}
+        known = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds)
+        changed = changed_deliveries(
+            {name: pipeline.feeds[name] for name in look_at},
+            pipeline.partitions.windows([key for key in keys if key in known.published]),
+            known.loaded,
+        )
+        found = states(
+            keys, known, code_version=pipeline.code_version, running=running, changed=changed
+        )
+        record = compare_record(instance, pipeline, found) if instance else None
+    return Standing(tuple(found), known, record)
+
+
+def unknown_feeds(pipeline: Pipeline, feeds: Sequence[str], *, where: str) -> ConfigError | None:
+    """The error that names those of `feeds` that the source does not have."""
+    unknown = [repr(name) for name in feeds if name not in pipeline.feeds]
+    if not unknown:
+        return None
+    return ConfigError(
+        f"there is no feed {' and no feed '.join(unknown)}",
+        where=where,
+        todo=f"one of {', '.join(pipeline.feeds)}",
+    )
+
+
+@contextmanager
+def _instance() -> Iterator[DagsterInstance | None]:
+    home = os.environ.get("DAGSTER_HOME")
+    if not home:
+        yield None
+        return
+    if not Path(home).is_dir():
+        raise ConfigError(
+            "there is no such folder",
+            where=f"DAGSTER_HOME={home}",
+            todo="set it to the folder that make has set up, or unset it",
+        )
+    import dagster as dg
+
+    with dg.DagsterInstance.get() as instance:
+        yield instance

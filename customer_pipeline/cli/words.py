@@ -1,0 +1,67 @@
+"""How states, groups of days and spans of time are shown in a terminal.
+
+What does not belong here: what is shown, which each command knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.table import Table
+from rich.text import Text
+
+from customer_pipeline.planning.groups import Group, Span
+
+_SPANS_SHOWN = 4
+
+STYLES: dict[str, str] = {
+    "published": "green",
+    "empty": "cyan",
+    "failed": "bold red",
+    "stale": "yellow",
+    "missing": "magenta",
+    "running": "bold blue",
+    "waived": "bright_black",
+}
+# Each can be told from the others without colour, too.
+SYMBOLS: dict[str, str] = {
+    "published": "■",
+    "empty": "□",
+    "failed": "✗",
+    "stale": "▲",
+    "missing": "·",
+    "running": "▶",
+    "waived": "~",
+}
+
+
+def state_text(state: str, words: str | None = None) -> Text:
+    """A state's name (or other words for it), in its colour."""
+    return Text(words or state, style=STYLES[state])
+
+
+def span_text(span: Span) -> str:
+    return span.first if span.first == span.last else f"{span.first} to {span.last}"
+
+
+def groups_table(groups: Iterable[Group], *, header: str) -> Table:
+    """A row per group: its days, how many they are, and what is said of them."""
+    table = Table()
+    table.add_column("days", no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column(header, overflow="fold")
+    for group in groups:
+        lines = [span_text(span) for span in group.spans[:_SPANS_SHOWN]]
+        if more := len(group.spans) - len(lines):
+            lines.append(f"… and {more} more")
+        table.add_row("\n".join(lines), f"{group.partitions:,}", Text(group.words))
+    return table
+
+
+def seconds_text(seconds: float) -> str:
+    """`12 s`, `4 min` or `2.5 h`."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 100 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

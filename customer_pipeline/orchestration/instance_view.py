@@ -1,0 +1,108 @@
+"""What Dagster's instance says of partitions: which runs are on their way to them, and its record.
+
+Both are opinions to set beside the ledger, never in its place: the instance may have been set up
+after the warehouse, hold a run that was killed, or be missing.
+
+What belongs here: reading an instance. What does not: which runs are alive (`activity.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import dagster as dg
+
+from customer_pipeline.errors import PartitionError
+from customer_pipeline.orchestration.activity import publishing_runs
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.specs import mart_key
+from customer_pipeline.planning.state import State
+
+_SHORT = 8
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A partition of which the ledger and Dagster's record say different things."""
+
+    partition_key: str
+    ledger: str
+    dagster: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """Dagster's record beside the ledger. Of `unknown` published partitions it has none."""
+
+    disagreements: tuple[Disagreement, ...]
+    unknown: int
+
+
+def partitions_in_flight(
+    instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
+) -> dict[str, str]:
+    """The partitions that live runs will publish, each with its run in words."""
+    return {
+        key: f"run {run.run_id[:_SHORT]}"
+        for run in publishing_runs(instance, pipeline, now)
+        for key in _partitions_of(run, pipeline)
+    }
+
+
+def compare_record(
+    instance: dg.DagsterInstance, pipeline: Pipeline, states: Sequence[State]
+) -> Record:
+    """Dagster's record of the marts' partitions, compared with the ledger's states."""
+    keys = [state.partition_key for state in states]
+    by_mart = [
+        instance.get_status_by_partition(mart_key(mart), keys, pipeline.partitions_def) or {}
+        for mart in pipeline.marts
+    ]
+    disagreements, unknown = [], 0
+    for state in states:
+        recorded = _recorded(by_mart, state.partition_key)
+        if recorded == "no record":
+            unknown += state.published is not None
+        elif ledger := _contradicted(state, recorded):
+            disagreements.append(Disagreement(state.partition_key, ledger, recorded))
+    return Record(tuple(disagreements), unknown)
+
+
+def _partitions_of(run: dg.DagsterRun, pipeline: Pipeline) -> Sequence[str]:
+    tags = run.tags
+    if "dagster/partition" in tags:
+        return [tags["dagster/partition"]]
+    if "dagster/asset_partition_range_start" in tags:
+        first = tags["dagster/asset_partition_range_start"]
+        last = tags["dagster/asset_partition_range_end"]
+        try:
+            return pipeline.partitions.keys_between(first, last)
+        except PartitionError:
+            # Such a run touches nothing: its first step refuses the range.
+            return []
+    return [*run.partitions_subset.get_partition_keys()] if run.partitions_subset else []
+
+
+def _recorded(by_mart: Sequence[Mapping[str, object]], key: str) -> str:
+    found = {
+        getattr(status, "value", None) for statuses in by_mart for status in [statuses.get(key)]
+    }
+    for status, words in (("FAILED", "failed"), ("IN_PROGRESS", "in progress")):
+        if status in found:
+            return words
+    return "materialized" if found == {"MATERIALIZED"} else "no record"
+
+
+def _contradicted(state: State, recorded: str) -> str | None:
+    """What the ledger says, where Dagster's record cannot be the same story."""
+    if state.running:
+        return None
+    if recorded == "in progress":
+        return f"{state.kind}; no run that works on it is alive"
+    if recorded == "failed" and state.published and not state.failure:
+        return state.kind
+    if recorded == "materialized" and not state.published:
+        return state.kind
+    return None

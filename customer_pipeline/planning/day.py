@@ -1,0 +1,78 @@
+"""All that the warehouse knows of one partition: counts at each stage, quarantine, attempts.
+
+What belongs here: gathering it. What does not: how the partition stands (`state.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import duckdb
+
+from customer_pipeline.quoting import quoted
+from customer_pipeline.warehouse.attempts import Attempt, attempts_at
+from customer_pipeline.warehouse.connection import Warehouse
+from customer_pipeline.warehouse.deliveries import LoadedDelivery, loaded_deliveries
+from customer_pipeline.warehouse.quarantine import Choice, Group, groups
+from customer_pipeline.warehouse.schema import has_ledger
+from customer_pipeline.warehouse.sql import columns_of
+
+
+@dataclass(frozen=True)
+class MartRows:
+    """How many rows of the partition a mart holds, counted just now."""
+
+    mart: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Day:
+    """A partition from delivery to marts: what is loaded per feed, what is published per mart, what
+    is in quarantine and why, and every attempt, oldest first."""
+
+    feeds: tuple[LoadedDelivery, ...] = ()
+    marts: tuple[MartRows, ...] = ()
+    quarantine: tuple[Group, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+
+def read_day(
+    warehouse: Warehouse,
+    pipeline: str,
+    key: str,
+    *,
+    feeds: Iterable[str],
+    marts: Iterable[str],
+    column: str,
+) -> Day:
+    """What there is of the partition `key`; nothing before the first run.
+
+    Args:
+        column: the partition column of the marts.
+
+    Raises:
+        TransientError: the warehouse is held.
+        ConfigError: it is no DuckDB file.
+    """
+    if not warehouse.exists:
+        return Day()
+    with warehouse.read() as connection:
+        if not has_ledger(connection):
+            return Day()
+        return Day(
+            tuple(loaded_deliveries(connection, feeds, key)),
+            tuple(_mart_rows(connection, mart, column, key) for mart in marts),
+            tuple(groups(connection, Choice(first=key, last=key))),
+            tuple(attempts_at(connection, pipeline, key)),
+        )
+
+
+def _mart_rows(connection: duckdb.DuckDBPyConnection, mart: str, column: str, key: str) -> MartRows:
+    if not columns_of(connection, "marts", mart):
+        return MartRows(mart, 0)
+    (rows,) = connection.execute(
+        f"select count(*) from marts.{quoted(mart)} where {quoted(column)} = ?::date", [key]
+    ).fetchone() or (0,)
+    return MartRows(mart, rows)

@@ -1,0 +1,118 @@
+"""The state of each partition, from what the warehouse knows of it.
+
+Dagster's own opinion plays no part: it may be of another warehouse, or of a run that was killed.
+Which runs are under way is the one thing that the ledger cannot know, so the caller says it.
+
+What belongs here: which state, and why, in words. What does not: what is to be done (`plan.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from customer_pipeline.planning.known import Known
+from customer_pipeline.warehouse.attempts import Failure
+from customer_pipeline.warehouse.ledger import Published, source_fingerprint
+from customer_pipeline.warehouse.waivers import Waiver
+
+Kind = Literal["published", "empty", "failed", "stale", "missing", "running", "waived"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_NEEDS_ATTENTION = ("failed", "stale", "missing")
+
+
+@dataclass(frozen=True)
+class State:
+    """How a partition stands, and why.
+
+    `reasons` are lines for people; there are none where all is well. `stale` says in which ways
+    what is published is old, also of a partition whose newest attempt failed. `running` names the
+    run that works on it.
+    """
+
+    partition_key: str
+    kind: Kind
+    reasons: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    published: Published | None = None
+    failure: Failure | None = None
+    waiver: Waiver | None = None
+    running: str | None = None
+
+    @property
+    def needs_attention(self) -> bool:
+        return self.kind in _NEEDS_ATTENTION
+
+
+def states(
+    keys: Sequence[str],
+    known: Known,
+    *,
+    code_version: str,
+    running: Mapping[str, str],
+    changed: Mapping[str, Sequence[str]],
+) -> list[State]:
+    """The states of the partitions `keys`, in that order.
+
+    Args:
+        code_version: of the code that a run would use now.
+        running: the partitions that runs in flight will touch, each with the run in words.
+        changed: how the source's deliveries differ from what raw holds, in words, where somebody
+            looked.
+    """
+    return [
+        _state(key, known, code_version, running.get(key), changed.get(key, ())) for key in keys
+    ]
+
+
+def _state(
+    key: str, known: Known, code_version: str, running: str | None, changed: Sequence[str]
+) -> State:
+    published, failure = known.published.get(key), known.failures.get(key)
+    waiver = known.waivers.get(key)
+    stale: tuple[str, ...] = ()
+    if published:
+        stale = tuple(_stale(published, known.loaded.get(key, {}), code_version, changed))
+    kind, reasons = _kind_and_reasons(known, key, stale, running)
+    return State(key, kind, tuple(reasons), stale, published, failure, waiver, running)
+
+
+def _kind_and_reasons(
+    known: Known, key: str, stale: Sequence[str], running: str | None
+) -> tuple[Kind, Sequence[str]]:
+    published, failure = known.published.get(key), known.failures.get(key)
+    if running:
+        return "running", [f"{running} works on it"]
+    if waiver := known.waivers.get(key):
+        late = failure if failure and failure.failed_at > waiver.waived_at else None
+        return "waived", [_waived(waiver), *([_failed(late)] if late else [])]
+    if failure:
+        old = ["what was published before is still there"] if published else []
+        return "failed", [_failed(failure), *old, *stale]
+    if published:
+        return ("stale", stale) if stale else (published.status, ())
+    if key in known.loaded:
+        return "missing", ["loaded, but no run has got as far as publishing it"]
+    return "missing", ["never run"]
+
+
+def _stale(
+    published: Published, loaded: Mapping[str, str], code_version: str, changed: Iterable[str]
+) -> Iterable[str]:
+    if published.code_version != code_version:
+        yield "the code has changed since"
+    if source_fingerprint(loaded) != published.source_fingerprint:
+        yield "another delivery is loaded than the one that is published"
+    yield from changed
+
+
+def _failed(failure: Failure) -> str:
+    words = f"failed in {failure.stage} on {failure.failed_at:%Y-%m-%d %H:%M}"
+    if failure.attempts > 1:
+        words += f" ({failure.attempts} attempts since {failure.since:%Y-%m-%d %H:%M})"
+    return f"{words}: {failure.reason}"
+
+
+def _waived(waiver: Waiver) -> str:
+    return f"waived by {waiver.waived_by} on {waiver.waived_at:%Y-%m-%d}: {waiver.reason}"

@@ -1,0 +1,140 @@
+"""Which state a partition is in, and why, from what the warehouse knows of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from customer_pipeline.planning.known import Known
+from customer_pipeline.planning.state import State, states
+from customer_pipeline.warehouse.attempts import Failure
+from customer_pipeline.warehouse.ledger import Published, source_fingerprint
+from customer_pipeline.warehouse.waivers import Waiver
+
+DAY = "2026-03-04"
+NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
+LOADED = {DAY: {"orders": "abc"}}
+ROW = Published(
+    pipeline="daily",
+    partition_key=DAY,
+    status="published",
+    source_rows=3,
+    quarantined_rows=1,
+    raw_rows=2,
+    mart_rows=5,
+    source_fingerprint=source_fingerprint(LOADED[DAY]),
+    content_hash="h",
+    code_version="v1",
+    run_id="run",
+    published_at=NOON,
+)
+FAILURE = Failure(DAY, "run", "extract", "orders: cut off", NOON, NOON, 1)
+WAIVER = Waiver(DAY, "closed", "eve", NOON)
+PUBLISHED = Known({DAY: ROW}, loaded=LOADED)
+
+
+def state_of(
+    known: Known, *, code: str = "v1", running: str | None = None, changed: tuple[str, ...] = ()
+) -> State:
+    (found,) = states(
+        [DAY],
+        known,
+        code_version=code,
+        running={DAY: running} if running else {},
+        changed={DAY: changed} if changed else {},
+    )
+    return found
+
+
+def test_a_published_day_is_published_and_there_is_no_more_to_say() -> None:
+    found = state_of(PUBLISHED)
+    assert (found.kind, found.reasons, found.needs_attention) == ("published", (), False)
+
+
+def test_an_empty_day_is_empty() -> None:
+    assert state_of(Known({DAY: replace(ROW, status="empty")}, loaded=LOADED)).kind == "empty"
+
+
+def test_a_day_that_nobody_tried_is_missing() -> None:
+    found = state_of(Known())
+    assert (found.kind, found.reasons) == ("missing", ("never run",))
+    assert found.needs_attention
+
+
+def test_a_day_whose_run_ended_before_publishing_is_missing_and_says_so() -> None:
+    found = state_of(Known(loaded=LOADED))
+    assert found.kind == "missing"
+    assert found.reasons == ("loaded, but no run has got as far as publishing it",)
+
+
+def test_a_failed_day_says_at_which_stage_when_and_why() -> None:
+    found = state_of(Known(failures={DAY: FAILURE}))
+    assert found.kind == "failed"
+    assert found.reasons == ("failed in extract on 2026-03-09 12:00: orders: cut off",)
+
+
+def test_a_day_that_failed_several_times_says_since_when() -> None:
+    often = replace(FAILURE, since=datetime(2026, 3, 7, 3, tzinfo=UTC), attempts=3)
+    (reason,) = state_of(Known(failures={DAY: often})).reasons
+    assert "(3 attempts since 2026-03-07 03:00)" in reason
+
+
+def test_a_failed_day_says_that_something_older_is_still_published() -> None:
+    found = state_of(replace(PUBLISHED, failures={DAY: FAILURE}))
+    assert found.kind == "failed"
+    assert found.reasons[1:] == ("what was published before is still there",)
+
+
+STALE = {
+    "code": (PUBLISHED, {"code": "v2"}, "the code has changed since"),
+    "raw": (
+        replace(PUBLISHED, loaded={DAY: {"orders": "xyz"}}),
+        {},
+        "another delivery is loaded than the one that is published",
+    ),
+    "source": (PUBLISHED, {"changed": ("orders: it has changed",)}, "orders: it has changed"),
+}
+
+
+@pytest.mark.parametrize(("known", "options", "reason"), STALE.values(), ids=STALE.keys())
+def test_a_published_day_is_stale_when_what_made_it_has_changed(
+    known: Known, options: dict, reason: str
+) -> None:
+    found = state_of(known, **options)
+    assert (found.kind, found.reasons, found.stale) == ("stale", (reason,), (reason,))
+    assert found.needs_attention
+
+
+def test_all_that_has_changed_is_said() -> None:
+    assert len(state_of(PUBLISHED, code="v2", changed=("orders: new", "events: new")).stale) == 3
+
+
+def test_a_failed_day_is_failed_and_its_published_rows_may_be_stale_too() -> None:
+    found = state_of(replace(PUBLISHED, failures={DAY: FAILURE}), code="v2")
+    assert found.kind == "failed"
+    assert found.stale == ("the code has changed since",)
+
+
+def test_a_waived_day_says_who_has_waived_it_and_why_and_is_no_longer_failed() -> None:
+    earlier = replace(FAILURE, failed_at=datetime(2026, 3, 9, 11, tzinfo=UTC))
+    found = state_of(Known(failures={DAY: earlier}, waivers={DAY: WAIVER}))
+    assert found.kind == "waived"
+    assert found.reasons == ("waived by eve on 2026-03-09: closed",)
+    assert not found.needs_attention
+
+
+def test_a_waived_day_that_was_tried_in_spite_of_it_says_how_that_went() -> None:
+    later = replace(FAILURE, failed_at=datetime(2026, 3, 9, 13, tzinfo=UTC))
+    found = state_of(Known(failures={DAY: later}, waivers={DAY: WAIVER}))
+    assert found.kind == "waived"
+    assert found.reasons[1:] == ("failed in extract on 2026-03-09 13:00: orders: cut off",)
+
+
+@pytest.mark.parametrize(
+    "known", [Known(), PUBLISHED, Known(failures={DAY: FAILURE}), Known(waivers={DAY: WAIVER})]
+)
+def test_a_day_that_a_run_works_on_is_running_whatever_it_was(known: Known) -> None:
+    found = state_of(known, running="run 0a1b")
+    assert (found.kind, found.reasons) == ("running", ("run 0a1b works on it",))
