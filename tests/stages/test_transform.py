@@ -283,5 +283,5 @@ class TestErrors:
         candidate = pipeline.candidate("run")
         with pytest.raises(StageError, match="stg_order") as caught:
             transform_keys(pipeline, DAYS, candidate)
-        assert caught.value.where == str(project)
+        assert caught.value.where == str(project.folder)
         assert not candidate.folder.exists()
