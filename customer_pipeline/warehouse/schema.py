@@ -88,6 +88,14 @@ create table if not exists ops.publications (
     published_at timestamptz not null
 );
 
+-- In a warehouse from before there were numbers, all that is published is the first publication,
+-- and all that is in quarantine could not be read.
+insert into ops.publications
+select 1, pipeline, partition_key, run_id, content_hash, published_at
+from ops.partitions
+where status in ('published', 'empty') and not exists (from ops.publications);
+alter table ops.quarantine add column if not exists kind varchar default 'unreadable';
+
 -- How far each follower has come, and with which version of its code.
 create table if not exists ops.followers (
     follower varchar not null,

@@ -118,3 +118,29 @@ def test_making_sure_of_the_ledger_twice_changes_nothing(
     record_published(ledger, RUN, [ROW])
     ensure_ledger(ledger)
     assert published_partitions(ledger, "daily") == {"2026-03-01": ROW}
+
+
+def test_a_warehouse_from_before_publications_had_numbers_has_all_of_it_as_the_first(
+    ledger: duckdb.DuckDBPyConnection,
+) -> None:
+    record_published(ledger, RUN, [ROW, replace(ROW, partition_key="2026-03-03")])
+    ledger.execute(
+        "insert into ops.partitions by name select 'daily' as pipeline,"
+        " '2026-03-02' as partition_key, 'waived' as status, now() as published_at"
+    )
+    for table in ("publications", "followers", "waivers", "warehouse"):
+        ledger.execute(f"drop table ops.{table}")
+    ledger.execute("drop table ops.quarantine")
+    ledger.execute(
+        "create table ops.quarantine (feed varchar, partition_key varchar, line bigint);"
+        " insert into ops.quarantine values ('orders', '2026-03-01', 7)"
+    )
+    for _ in range(2):
+        ensure_ledger(ledger)
+        assert ledger.execute(
+            "select publication, partition_key, content_hash from ops.publications order by all"
+        ).fetchall() == [(1, "2026-03-01", "h"), (1, "2026-03-03", "h")]
+        assert ledger.execute("select line, kind from ops.quarantine").fetchall() == [
+            (7, "unreadable")
+        ]
+        ledger.execute("drop table ops.waivers")
