@@ -65,7 +65,7 @@ def test_ten_runs_of_a_day_each_through_the_daemon_succeed_at_the_first_try(
         launched, "SUCCESS"
     )
     assert_no_lock_error(home.output)
-    assert_no_step_was_tried_twice(home)
+    assert_no_step_was_tried_twice(home, runs=len(days))
     together = content_hashes(shop.settings.warehouse_path)
     shop.settings.warehouse_path.unlink()
     run_stages(shop.pipeline, days)
@@ -78,11 +78,19 @@ def assert_no_lock_error(output: str) -> None:
         assert words not in output.lower(), output[-3000:]
 
 
-def assert_no_step_was_tried_twice(home: Home) -> None:
+def assert_no_step_was_tried_twice(home: Home, *, runs: int) -> None:
     """The steps that write to the warehouse waited for each other and did not come back later."""
-    for shard in (home.folder / "history" / "runs").glob("*-*.db"):
-        assert sorted(_started_writers(shard)) == [
+    writers = [
+        sorted(_started_writers(shard))
+        for shard in (home.folder / "history" / "runs").glob("*-*.db")
+    ]
+    # A refresh of the reporting tables, when the sensor has started one, has none of these.
+    of_days = [started for started in writers if started]
+    assert len(of_days) == runs
+    for started in of_days:
+        assert started == [
             "load_customers",
+            "load_events",
             "load_orders",
             "publish_daily_customers",
         ]
