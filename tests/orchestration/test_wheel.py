@@ -49,6 +49,7 @@ print(json.dumps([customer_pipeline.__file__, sorted(
     assert models == [
         "candidate/daily_summary",
         "candidate/dim_customers",
+        "candidate/fct_events",
         "candidate/fct_orders",
         "candidate/sales_summary",
     ]
