@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.words import STYLES, state_text
-from customer_pipeline.warehouse.ledger import Published, newest_failures, published_partitions
+from customer_pipeline.warehouse.attempts import failures_of
+from customer_pipeline.warehouse.ledger import Published, published_partitions
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
@@ -25,7 +26,7 @@ def show_published(console: Console, pipeline: Pipeline, keys: Sequence[str]) ->
     if pipeline.warehouse.exists:
         with pipeline.warehouse.read() as connection:
             published = published_partitions(connection, pipeline.name)
-            failures = newest_failures(connection, pipeline.name)
+            failures = failures_of(connection, pipeline.name)
     table = Table(title=f"{pipeline.name} from {pipeline.source.name}", title_justify="left")
     table.add_column("day", no_wrap=True)
     for name in ("source rows", "quarantined", "loaded", "mart rows"):
@@ -43,7 +44,9 @@ def show_published(console: Console, pipeline: Pipeline, keys: Sequence[str]) ->
     console.print(table)
     for key in keys:
         if key in failures:
-            console.print(Text.assemble((key, "bold red"), f" {failures[key]}"), soft_wrap=True)
+            console.print(
+                Text.assemble((key, "bold red"), f" {failures[key].reason}"), soft_wrap=True
+            )
 
 
 def _verdict(row: Published | None, *, failed: bool) -> Text:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from customer_pipeline.cli.days import counted
 from customer_pipeline.cli.execution import run_days
+from customer_pipeline.cli.standing import unknown_feeds
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import load_settings
 from customer_pipeline.source.partitions import DailyPartitions
@@ -53,12 +54,8 @@ def quarantine(
 
     console, settings = Console(), load_settings()
     pipeline = build_pipeline(settings)
-    if feed is not None and feed not in pipeline.feeds:
-        raise ConfigError(
-            f"there is no feed {feed!r}",
-            where="quarantine",
-            todo=f"one of {', '.join(pipeline.feeds)}",
-        )
+    if unknown := unknown_feeds(pipeline, [feed] if feed else [], where="quarantine"):
+        raise unknown
     for key in (first, last):
         if key is not None:
             pipeline.partitions.window(key)

@@ -8,10 +8,9 @@ from typing import Any
 
 import dagster as dg
 
-from customer_pipeline.errors import PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.specs import mart_key, model_schema
-from customer_pipeline.orchestration.steps import may_retry, step_settings
+from customer_pipeline.orchestration.steps import retried_or_failed, step_settings
 from customer_pipeline.reporting.customers import CURRENT, HISTORY
 from customer_pipeline.reporting.refresh import REPORTING, Refreshed
 
@@ -47,7 +46,9 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
     def _refresh(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
-        refreshed = _refreshed(context, pipeline)
+        folder = pipeline.settings.runs_path / f"{context.run.run_id}-{REPORTING}"
+        with retried_or_failed(context, pipeline):
+            refreshed = pipeline.reporting.refresh(folder, run_id=context.run.run_id)
         if not refreshed.held_back:
             for spec in specs:
                 table = spec.key.path[-1]
@@ -71,21 +72,6 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
             )
 
     return _refresh
-
-
-def _refreshed(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Refreshed:
-    folder = pipeline.settings.runs_path / f"{context.run.run_id}-{REPORTING}"
-    try:
-        return pipeline.reporting.refresh(folder, run_id=context.run.run_id)
-    except TransientError as error:
-        if may_retry(context, pipeline):
-            context.log.warning(f"trying again in {pipeline.settings.retry_delay:g} s: {error}")
-            raise dg.RetryRequested(
-                pipeline.settings.max_retries, pipeline.settings.retry_delay
-            ) from error
-        raise dg.Failure(str(error), allow_retries=False) from None
-    except PipelineError as error:
-        raise dg.Failure(str(error), allow_retries=False) from error.__cause__
 
 
 def _specs(pipeline: Pipeline) -> list[dg.AssetSpec]:

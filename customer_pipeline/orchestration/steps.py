@@ -4,9 +4,10 @@ hears of each casualty, whichever step noticed it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -57,12 +58,32 @@ def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage)
     partitions of the run are recorded as failed, unless another attempt follows and says otherwise.
     """
     try:
-        _refuse_what_is_no_partition(context, pipeline)
-        yield
+        with retried_or_failed(context, pipeline, partial(_record_all, context, pipeline, stage)):
+            _refuse_what_is_no_partition(context, pipeline)
+            yield
     except (dg.Failure, dg.RetryRequested):
         raise
+    except Exception as error:
+        if not may_retry(context, pipeline):
+            _record_all(context, pipeline, stage, f"{type(error).__name__}: {error}")
+        raise
+
+
+@contextmanager
+def retried_or_failed(
+    context: dg.AssetExecutionContext,
+    pipeline: Pipeline,
+    give_up: Callable[[str], None] = lambda _reason: None,
+) -> Iterator[None]:
+    """Turn the pipeline's own errors into another attempt, or into a failure in one sentence.
+
+    Args:
+        give_up: called with the reason before the step fails.
+    """
+    try:
+        yield
     except PartitionError as error:
-        # There are no such partitions, so there is nothing to record of them.
+        # There are no such partitions, so there is nothing to give up.
         raise dg.Failure(str(error), allow_retries=False) from None
     except TransientError as error:
         if may_retry(context, pipeline):
@@ -70,15 +91,11 @@ def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage)
             raise dg.RetryRequested(
                 pipeline.settings.max_retries, pipeline.settings.retry_delay
             ) from error
-        _record_all(context, pipeline, stage, str(error))
+        give_up(str(error))
         raise dg.Failure(str(error), allow_retries=False) from None
     except PipelineError as error:
-        _record_all(context, pipeline, stage, str(error))
+        give_up(str(error))
         raise dg.Failure(str(error), allow_retries=False) from error.__cause__
-    except Exception as error:
-        if not may_retry(context, pipeline):
-            _record_all(context, pipeline, stage, f"{type(error).__name__}: {error}")
-        raise
 
 
 def record(

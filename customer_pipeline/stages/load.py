@@ -22,7 +22,7 @@ from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
-from customer_pipeline.warehouse.sql import insert_rows, transaction
+from customer_pipeline.warehouse.sql import insert_rows, rows_by_partition, transaction
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,7 @@ def _replace_rows(
                 where=feed_name,
                 todo=f"materialize landing/{feed_name} again",
             ) from error
-    counted = dict(
-        connection.execute(
-            f"select {column}::varchar, count(*) from {table}"
-            f" where {column} in (select unnest(?)::date) group by 1",
-            [keys],
-        ).fetchall()
-    )
+    counted = rows_by_partition(connection, table, landing.column, keys)
     for manifest in manifests:
         loaded = counted.get(manifest.partition_key, 0)
         if loaded != manifest.landed_rows:

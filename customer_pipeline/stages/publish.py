@@ -38,7 +38,7 @@ from customer_pipeline.warehouse.ledger import (
 )
 from customer_pipeline.warehouse.publications import record_publication
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger, ensure_table
-from customer_pipeline.warehouse.sql import columns_of, stream_into, transaction
+from customer_pipeline.warehouse.sql import columns_of, rows_by_partition, stream_into, transaction
 
 _PREVIEW_ROWS = 5
 
@@ -91,7 +91,8 @@ def publish(
             for table, columns in raw_tables.items():
                 ensure_table(connection, "raw", table, columns)
             moved = _replace_marts(connection, built, marts, messages, column, passing)
-            rows = _ledger_rows(connection, marts, column, passing, delivered, run)
+            counts = _counts(connection, marts, column, passing)
+            rows = _ledger_rows(connection, counts, marts, column, passing, delivered, run)
             record_published(connection, run, rows)
             moved_hashes = _record_moved(connection, marts, column, moved, run)
             record_failures(connection, run, lost.values())
@@ -104,7 +105,7 @@ def publish(
                 tuple(rows),
                 tuple(moved),
                 tuple(lost.values()),
-                _counts(connection, marts, column, passing),
+                counts,
                 _previews(connection, marts, column, passing),
                 {
                     one.mart: redelivered(connection, one, column=column, keys=passing)
@@ -209,6 +210,7 @@ def _record_moved(
 
 def _ledger_rows(
     connection: duckdb.DuckDBPyConnection,
+    counts: Mapping[tuple[str, str], int],
     marts: Sequence[str],
     column: str,
     keys: Sequence[str],
@@ -216,7 +218,6 @@ def _ledger_rows(
     run: Run,
 ) -> list[Published]:
     hashes = content_hashes(connection, _relations(marts), column, keys)
-    counts = _counts(connection, marts, column, keys)
     published_at = datetime.now(UTC)
     feeds_of = by_partition(delivered)
     rows = []
@@ -249,15 +250,11 @@ def _relations(marts: Sequence[str]) -> dict[str, str]:
 def _counts(
     connection: duckdb.DuckDBPyConnection, marts: Sequence[str], column: str, keys: Sequence[str]
 ) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for mart in marts:
-        rows = connection.execute(
-            f"select {quoted(column)}::varchar, count(*) from marts.{quoted(mart)}"
-            f" where {quoted(column)} in (select unnest(?)::date) group by 1",
-            [list(keys)],
-        ).fetchall()
-        found |= {(mart, key): count for key, count in rows}
-    return found
+    return {
+        (mart, key): rows
+        for mart, relation in _relations(marts).items()
+        for key, rows in rows_by_partition(connection, relation, column, keys).items()
+    }
 
 
 def _previews(

@@ -25,8 +25,9 @@ from customer_pipeline.verification.warehouse import (
     marts_against_raw,
     raw_against_landing,
 )
+from customer_pipeline.warehouse.attempts import failures_of
 from customer_pipeline.warehouse.connection import Warehouse
-from customer_pipeline.warehouse.ledger import newest_failures, published_partitions
+from customer_pipeline.warehouse.ledger import published_partitions
 from customer_pipeline.warehouse.waivers import waivers_of
 
 
@@ -81,8 +82,11 @@ class Verifier:
                 self.feeds, self.marts, self.messages, self.rules, self.landing, tuple(keys)
             )
             recorded = published_partitions(connection, self.pipeline)
-            published = {key: row for key, row in recorded.items() if key in set(keys)}
-            failures = newest_failures(connection, self.pipeline)
+            published = {key: recorded[key] for key in keys if key in recorded}
+            failures = {
+                key: failure.reason
+                for key, failure in failures_of(connection, self.pipeline).items()
+            }
             yield from (
                 Finding(key, "ledger", f"not published: {failures.get(key, 'never run')}")
                 for key in owed

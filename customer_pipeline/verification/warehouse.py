@@ -18,8 +18,9 @@ from customer_pipeline.stages.messages import Messages
 from customer_pipeline.stages.reconcile import Aggregate, Rule, compare
 from customer_pipeline.verification.findings import Finding
 from customer_pipeline.warehouse.content_hash import content_hashes
+from customer_pipeline.warehouse.deliveries import loaded_fingerprints
 from customer_pipeline.warehouse.ledger import Published, source_fingerprint
-from customer_pipeline.warehouse.sql import columns_of
+from customer_pipeline.warehouse.sql import columns_of, rows_by_partition
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def raw_against_landing(connection: duckdb.DuckDBPyConnection, tables: Tables) -
         if not columns_of(connection, "raw", feed):
             yield from (Finding(key, "raw", f"{feed}: never loaded") for key in tables.keys)
             continue
-        counts = _counts(connection, raw, tables)
+        counts = rows_by_partition(connection, raw, tables.column, tables.keys)
         for key in tables.keys:
             yield from _raw_of_partition(connection, tables, feed, key, counts.get(key, 0))
 
@@ -105,10 +106,10 @@ def marts_against_raw(
     connection: duckdb.DuckDBPyConnection, tables: Tables, published: Mapping[str, Published]
 ) -> Iterator[Finding]:
     """Differences between the raw rows and what is published of them."""
-    loaded = _loaded_fingerprints(connection, tables)
+    loaded = loaded_fingerprints(connection, tables.feeds)
     current = []
     for key, row in published.items():
-        if loaded.get(key) == row.source_fingerprint:
+        if source_fingerprint(loaded.get(key, {})) == row.source_fingerprint:
             current.append(key)
         else:
             yield Finding(key, "marts", "another delivery is loaded than the one that is published")
@@ -129,7 +130,9 @@ def marts_against_ledger(
     hashes = content_hashes(connection, relations, tables.column, tables.keys)
     rows = dict.fromkeys(tables.keys, 0)
     for relation in relations.values():
-        for key, count in _counts(connection, relation, tables).items():
+        for key, count in rows_by_partition(
+            connection, relation, tables.column, tables.keys
+        ).items():
             rows[key] += count
     for key in tables.keys:
         row = published.get(key)
@@ -180,18 +183,6 @@ def _messages(
             )
 
 
-def _loaded_fingerprints(connection: duckdb.DuckDBPyConnection, tables: Tables) -> dict[str, str]:
-    rows = connection.execute(
-        "select partition_key, feed, fingerprint from ops.deliveries"
-        " where partition_key in (select unnest(?)) and feed in (select unnest(?))",
-        [list(tables.keys), list(tables.feeds)],
-    ).fetchall()
-    by_key: dict[str, dict[str, str]] = {}
-    for key, feed, fingerprint in rows:
-        by_key.setdefault(key, {})[feed] = fingerprint
-    return {key: source_fingerprint(feeds) for key, feeds in by_key.items()}
-
-
 def _over_what_is_published(rule: Rule, sources: Mapping[str, str]) -> Rule:
     """The rule with the warehouse's tables in the place of the candidate's."""
 
@@ -200,12 +191,3 @@ def _over_what_is_published(rule: Rule, sources: Mapping[str, str]) -> Rule:
         return aggregate.model_copy(update={"relation": sources.get(aggregate.relation, published)})
 
     return rule.model_copy(update={"expected": moved(rule.expected), "actual": moved(rule.actual)})
-
-
-def _counts(connection: duckdb.DuckDBPyConnection, relation: str, tables: Tables) -> dict[str, int]:
-    rows = connection.execute(
-        f"select {quoted(tables.column)}::varchar, count(*) from {relation}"
-        f" where {quoted(tables.column)} in (select unnest(?)::date) group by 1",
-        [list(tables.keys)],
-    ).fetchall()
-    return dict(rows)

@@ -123,16 +123,6 @@ def published_partitions(
     return {row.partition_key: row for row in found}
 
 
-def newest_failures(connection: duckdb.DuckDBPyConnection, pipeline: str) -> dict[str, str]:
-    """The reason of each partition's newest attempt, where that attempt failed."""
-    rows = connection.execute(
-        "select partition_key, max_by(outcome, finished_at), max_by(reason, finished_at)"
-        " from ops.attempts where pipeline = ? group by 1",
-        [pipeline],
-    ).fetchall()
-    return {key: reason for key, outcome, reason in rows if outcome == "failed"}
-
-
 def _replace_attempts(
     connection: duckdb.DuckDBPyConnection,
     run: Run,

@@ -37,6 +37,18 @@ def columns_of(
     return {name: kind for name, kind, *_ in rows}
 
 
+def rows_by_partition(
+    connection: duckdb.DuckDBPyConnection, relation: str, column: str, keys: Sequence[str]
+) -> dict[str, int]:
+    """How many rows a relation has in each of the partitions `keys`; those without any are left out."""
+    rows = connection.execute(
+        f"select {quoted(column)}::varchar, count(*) from {relation}"
+        f" where {quoted(column)} in (select unnest(?)::date) group by 1",
+        [list(keys)],
+    ).fetchall()
+    return dict(rows)
+
+
 def insert_rows(
     connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, Any]]
 ) -> None:

@@ -25,6 +25,15 @@ def home(tmp_path: Path, session_folder: Path, shop: Shop) -> Home:
 
 
 @pytest.fixture
+def terminal(shop: Shop, without_dbt: None, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A shop whose commands can be typed, in 80 columns and without a Dagster home."""
+    for name, value in (shop.environment | {"COLUMNS": "80"}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    return shop
+
+
+@pytest.fixture
 def without_dbt(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real models without dbt's seconds, for tests in which dbt itself does not matter."""
     models = CompiledModels.of(PROJECT / "dbt_project", session_folder / "models")

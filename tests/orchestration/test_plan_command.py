@@ -16,14 +16,6 @@ RANGE = ["--from", DAYS[0], "--to", DAYS[-1]]
 
 
 @pytest.fixture
-def terminal(shop: Shop, without_dbt: None, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    for name, value in (shop.environment | {"COLUMNS": "80"}).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    return shop
-
-
-@pytest.fixture
 def published(terminal: Shop) -> Shop:
     """Ten days, the seventh and eighth empty by rule."""
     for day in DAYS:

@@ -26,14 +26,6 @@ FAILED, EMPTY, LOADED, NEVER = DAYS[2], DAYS[6], DAYS[8], DAYS[9]
 
 
 @pytest.fixture
-def terminal(shop: Shop, without_dbt: None, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    for name, value in (shop.environment | {"COLUMNS": "80"}).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    return shop
-
-
-@pytest.fixture
 def mixed(terminal: Shop) -> Shop:
     """One day failed, two are empty, one is loaded only, and one was never run."""
     for day in DAYS:

@@ -13,12 +13,17 @@ import pytest
 
 from customer_pipeline.orchestration.assets import pipeline_assets
 from customer_pipeline.outcomes import Casualty
-from customer_pipeline.stages.publish import publish
-from customer_pipeline.stages.transform import transform
 from tests.support.faults import InjectedError, Watch, fail_before, fail_inside_insert, watched
 from tests.support.reference import MARTS, day_of
 from tests.support.shop import Shop
-from tests.support.stages import extract_and_load, new_run, record, run_stages
+from tests.support.stages import (
+    extract_and_load,
+    new_run,
+    publish_candidate,
+    record,
+    run_stages,
+    transform_keys,
+)
 from tests.support.warehouse import contents, query
 
 DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]
@@ -117,34 +122,11 @@ def test_an_attempt_that_failed_is_made_good_by_a_later_attempt_of_the_same_run(
     pipeline, run = published.pipeline, new_run(published.pipeline)
     extract_and_load(pipeline, DAYS)
     candidate = pipeline.candidate(run.run_id)
-    transform(
-        candidate,
-        DAYS,
-        pipeline=pipeline.name,
-        feeds=pipeline.feeds,
-        zone=pipeline.source.timezone,
-        landing=pipeline.landing,
-        warehouse=pipeline.warehouse,
-        project=pipeline.project,
-    )
+    transform_keys(pipeline, DAYS, candidate)
     with watched(fail_before("insert into marts")), pytest.raises(InjectedError):
-        publish(
-            candidate,
-            pipeline.marts,
-            messages=pipeline.messages,
-            raw_tables=pipeline.raw_tables,
-            warehouse=pipeline.warehouse,
-            run=run,
-        )
+        publish_candidate(pipeline, candidate, run)
     record(pipeline, run, [Casualty(day, "publish", "InjectedError") for day in DAYS])
-    publication = publish(
-        candidate,
-        pipeline.marts,
-        messages=pipeline.messages,
-        raw_tables=pipeline.raw_tables,
-        warehouse=pipeline.warehouse,
-        run=run,
-    )
+    publication = publish_candidate(pipeline, candidate, run)
     assert [row.partition_key for row in publication.published] == DAYS
     attempts = query(
         pipeline.warehouse.path,

@@ -11,13 +11,13 @@ from customer_pipeline.errors import StageError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.stages import transform
 from customer_pipeline.stages.candidate import Candidate
-from customer_pipeline.stages.publish import Publication, publish
 from tests.support.compiled_models import CompiledModels
 from tests.support.reference import MARTS, day_of
 from tests.support.shop import SOURCE, Shop, customer, line
 from tests.support.stages import (
     extract_and_load,
     new_run,
+    publish_candidate,
     run_stages,
     transform_keys,
     validate_candidate,
@@ -45,18 +45,6 @@ def validated(pipeline: Pipeline, keys: list[str]) -> Candidate:
     transform_keys(pipeline, keys, candidate)
     validate_candidate(pipeline, candidate)
     return candidate
-
-
-def publish_candidate(pipeline: Pipeline, candidate: Candidate) -> Publication:
-    run = new_run(pipeline)
-    return publish(
-        candidate,
-        pipeline.marts,
-        messages=pipeline.messages,
-        raw_tables=pipeline.raw_tables,
-        warehouse=pipeline.warehouse,
-        run=run,
-    )
 
 
 def expected_marts(shop: Shop) -> dict[str, list[tuple]]:
@@ -195,7 +183,7 @@ class TestAnotherRunMeanwhile:
         run_stages(published, [DAYS[1]])
         between = contents(published.warehouse.path)
 
-        publication = publish_candidate(published, candidate)
+        publication = publish_candidate(published, candidate, new_run(published))
         assert [row.partition_key for row in publication.published] == [DAYS[0], DAYS[2]]
         (casualty,) = publication.casualties
         assert (casualty.partition_key, casualty.stage) == (DAYS[1], "publish")
@@ -212,7 +200,7 @@ class TestAnotherRunMeanwhile:
         )
         run_stages(shop.pipeline, [DAYS[1]])
         between = contents(published.warehouse.path)
-        publication = publish_candidate(published, candidate)
+        publication = publish_candidate(published, candidate, new_run(published))
         assert [row.partition_key for row in publication.casualties] == [DAYS[1]]
         assert contents(published.warehouse.path) == between
 
@@ -222,7 +210,7 @@ class TestAnotherRunMeanwhile:
         candidate = validated(published, DAYS)
         run_stages(published, DAYS)
         before = contents(published.warehouse.path)
-        assert not publish_candidate(published, candidate).casualties
+        assert not publish_candidate(published, candidate, new_run(published)).casualties
         assert contents(published.warehouse.path) == before
 
 
@@ -232,14 +220,7 @@ class TestTheLedger:
         pipeline = shop.pipeline
         run, begun = new_run(pipeline), datetime.now(UTC)
         candidate = validated(pipeline, [DAYS[0]])
-        publish(
-            candidate,
-            pipeline.marts,
-            messages=pipeline.messages,
-            raw_tables=pipeline.raw_tables,
-            warehouse=pipeline.warehouse,
-            run=run,
-        )
+        publish_candidate(pipeline, candidate, run)
         ((published_at, *row),) = query(
             pipeline.warehouse.path,
             "select published_at, pipeline, partition_key, status, source_rows, quarantined_rows,"
@@ -308,16 +289,16 @@ def test_a_run_of_which_no_day_passes_changes_nothing_but_the_attempts(
 def test_the_candidate_is_removed_after_publishing(published: Pipeline) -> None:
     candidate = validated(published, DAYS)
     assert candidate.path.exists()
-    publish_candidate(published, candidate)
+    publish_candidate(published, candidate, new_run(published))
     assert not candidate.folder.exists()
     with pytest.raises(StageError, match="this run has built no candidate"):
-        publish_candidate(published, candidate)
+        publish_candidate(published, candidate, new_run(published))
 
 
 def test_readers_see_old_rows_until_new_ones_are_whole(shop: Shop, published: Pipeline) -> None:
     """What the publication tells is what a reader then finds."""
     shop.deliver_day(DAYS[0], orders=7)
-    publication = publish_candidate(published, validated(published, [DAYS[0]]))
+    publication = publish_candidate(published, validated(published, [DAYS[0]]), new_run(published))
     assert publication.mart_rows["fct_orders", DAYS[0]] == 7
     assert len(publication.previews["fct_orders", DAYS[0]]) == 5
     with duckdb.connect(str(published.warehouse.path), read_only=True) as connection:

@@ -181,6 +181,10 @@ def test_a_day_that_failed_last_or_was_never_run_is_no_day_that_is_in_order(
     run_stages(verified.pipeline, [DAY])
     found = findings(verified, days=[never, *DAYS])
     assert (never, "ledger") in places(found)
+    verified.path("orders", never).write_text("nonsense")
+    run_stages(verified.pipeline, [never])
+    (unpublished,) = (one for one in findings(verified, days=[never]) if one.place == "ledger")
+    assert unpublished.what.startswith("not published: customers: ")
     assert (DAY, "landing") in places(found)
     assert {key for key, _ in places(found)} == {never, DAY}
 

@@ -11,11 +11,11 @@ import duckdb
 import pytest
 
 from customer_pipeline.outcomes import Casualty
+from customer_pipeline.warehouse.attempts import failures_of
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import (
     Published,
     Run,
-    newest_failures,
     published_partitions,
     record_failures,
     record_published,
@@ -100,8 +100,9 @@ def test_only_a_failure_that_nothing_followed_is_told_as_the_newest(
     lost = [Casualty(day, "load", f"of {day}") for day in ("2026-03-01", "2026-03-02")]
     record_failures(ledger, RUN, lost)
     record_published(ledger, replace(RUN, run_id="2"), [ROW])
-    assert newest_failures(ledger, "daily") == {"2026-03-02": "of 2026-03-02"}
-    assert newest_failures(ledger, "monthly") == {}
+    told = {key: failure.reason for key, failure in failures_of(ledger, "daily").items()}
+    assert told == {"2026-03-02": "of 2026-03-02"}
+    assert failures_of(ledger, "monthly") == {}
 
 
 def test_a_reason_with_quotes_and_markup_is_kept_as_it_is(
