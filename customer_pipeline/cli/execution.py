@@ -32,6 +32,7 @@ def run_days(
     # Dagster takes a second to import: only for a command that runs something.
     from customer_pipeline.orchestration.jobs import DAILY_JOB, REFRESH_JOB
     from customer_pipeline.orchestration.location import build_defs
+    from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
 
     definitions, succeeded = build_defs(settings), True
     with _instance() as instance:
@@ -40,8 +41,8 @@ def run_days(
                 f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {counted(len(keys))} in one run"
             )
             days = {
-                "dagster/asset_partition_range_start": keys[0],
-                "dagster/asset_partition_range_end": keys[-1],
+                RANGE_START: keys[0],
+                RANGE_END: keys[-1],
             }
             succeeded &= _execute(console, definitions, DAILY_JOB, instance, days)
         if behind := _not_reported(pipeline):

@@ -18,6 +18,7 @@ import dagster as dg
 from customer_pipeline.orchestration.jobs import DAILY_JOB, REFRESH_JOB
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
+from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
 from customer_pipeline.orchestration.specs import mart_key
 
 _SILENCE = timedelta(hours=1)
@@ -56,7 +57,10 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
     return Activity(
         (
             *(f"run {run.run_id}" for run in publishing),
-            *(f"backfill {name}" for name in _live_backfills(instance, marts, now - _SILENCE)),
+            *(
+                f"backfill {backfill.backfill_id}"
+                for backfill in _live_backfills(instance, marts, now - _SILENCE)
+            ),
         ),
         tuple(f"run {run.run_id}" for run in refreshing),
     )
@@ -68,6 +72,11 @@ def publishing_runs(
     """The live runs that may publish more."""
     runs = _live_runs(instance, now - _SILENCE)
     return [run for run in runs if _selects(run, _marts(pipeline), DAILY_JOB)]
+
+
+def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> list:
+    """The live backfills (Dagster's `PartitionBackfill`) that may publish more."""
+    return list(_live_backfills(instance, _marts(pipeline), now - _SILENCE))
 
 
 def _marts(pipeline: Pipeline) -> set[dg.AssetKey]:
@@ -97,7 +106,7 @@ def _last_event(instance: dg.DagsterInstance, run: dg.DagsterRun) -> datetime:
 
 def _live_backfills(
     instance: dg.DagsterInstance, marts: Set[dg.AssetKey], since: datetime
-) -> Iterator[str]:
+) -> Iterator:
     for backfill in instance.get_backfills(limit=_NEWEST_BACKFILLS):
         if backfill.status.value not in _ACTIVE_BACKFILL:
             continue
@@ -105,11 +114,11 @@ def _live_backfills(
             continue
         begun = datetime.fromtimestamp(backfill.backfill_timestamp, UTC)
         if max(begun, _last_change(instance, backfill.backfill_id)) >= since:
-            yield backfill.backfill_id
+            yield backfill
 
 
 def _last_change(instance: dg.DagsterInstance, backfill_id: str) -> datetime:
     """When a run of the backfill began or ended last."""
-    of_backfill = dg.RunsFilter(tags={"dagster/backfill": backfill_id})
+    of_backfill = dg.RunsFilter(tags={DAGSTER_BACKFILL: backfill_id})
     found = instance.get_run_records(of_backfill, limit=1, order_by="update_timestamp")
     return found[0].update_timestamp if found else datetime.fromtimestamp(0, UTC)

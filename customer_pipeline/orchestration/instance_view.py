@@ -8,15 +8,16 @@ What belongs here: reading an instance. What does not: which runs are alive (`ac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
 
-from customer_pipeline.errors import PartitionError
-from customer_pipeline.orchestration.activity import publishing_runs
+from customer_pipeline.orchestration.activity import publishing_backfills, publishing_runs
+from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
 from customer_pipeline.orchestration.specs import mart_key
 from customer_pipeline.planning.state import State
 
@@ -43,11 +44,17 @@ class Record:
 def partitions_in_flight(
     instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
 ) -> dict[str, str]:
-    """The partitions that live runs will publish, each with its run in words."""
-    return {
+    """The partitions that live runs will publish, each with its run in words, and those that live
+    backfills have yet to make a run for."""
+    waiting = {
+        key: f"backfill {backfill.backfill_id}"
+        for backfill in publishing_backfills(instance, pipeline, now)
+        for key in _without_run(instance, pipeline, backfill)
+    }
+    return waiting | {
         key: f"run {run.run_id[:_SHORT]}"
         for run in publishing_runs(instance, pipeline, now)
-        for key in _partitions_of(run, pipeline)
+        for key in partitions_of(run, pipeline.partitions)
     }
 
 
@@ -70,19 +77,30 @@ def compare_record(
     return Record(tuple(disagreements), unknown)
 
 
-def _partitions_of(run: dg.DagsterRun, pipeline: Pipeline) -> Sequence[str]:
-    tags = run.tags
-    if "dagster/partition" in tags:
-        return [tags["dagster/partition"]]
-    if "dagster/asset_partition_range_start" in tags:
-        first = tags["dagster/asset_partition_range_start"]
-        last = tags["dagster/asset_partition_range_end"]
-        try:
-            return pipeline.partitions.keys_between(first, last)
-        except PartitionError:
-            # Such a run touches nothing: its first step refuses the range.
-            return []
-    return [*run.partitions_subset.get_partition_keys()] if run.partitions_subset else []
+def _without_run(instance: dg.DagsterInstance, pipeline: Pipeline, backfill) -> Iterator[str]:
+    """The partitions that a backfill (Dagster's) was asked for and has no run for, ended or not."""
+    if backfill.status.value != "REQUESTED":
+        return
+    of_backfill = dg.RunsFilter(tags={DAGSTER_BACKFILL: backfill.backfill_id})
+    begun = {
+        key
+        for run in instance.get_runs(of_backfill)
+        for key in partitions_of(run, pipeline.partitions)
+    }
+    for key in _asked_of(backfill, pipeline):
+        if key not in begun:
+            yield key
+
+
+def _asked_of(backfill, pipeline: Pipeline) -> Sequence[str]:
+    if backfill.asset_backfill_data is None:
+        return backfill.partition_names or []
+    asked = backfill.asset_backfill_data.target_subset
+    marts = [mart_key(mart) for mart in pipeline.marts]
+    of_marts = [
+        asked.get_partitions_subset(mart) for mart in marts if mart in backfill.asset_selection
+    ]
+    return sorted({key for subset in of_marts for key in subset.get_partition_keys()})
 
 
 def _recorded(by_mart: Sequence[Mapping[str, object]], key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import AHEAD_OF_BACKFILLS, PARTITION, SCHEDULED
 from customer_pipeline.orchestration.specs import (
     candidate_key,
     landing_key,
@@ -16,10 +17,6 @@ from customer_pipeline.reporting.refresh import REPORTING
 
 DAILY_JOB = "daily_customer_pipeline"
 REFRESH_JOB = "reporting_refresh"
-# A scheduled run waits while another one of the same pipeline is active (`dagster.yaml` limits the
-# runs per value of this tag to one), and goes ahead of waiting backfill runs.
-ACTIVE_RUN_TAG = "customer_pipeline/scheduled"
-AHEAD_OF_BACKFILLS = {"dagster/priority": "10"}
 
 
 def daily_job(pipeline: Pipeline):
@@ -73,7 +70,7 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
         return dg.RunRequest(
             run_key=newest.key,
             partition_key=newest.key,
-            tags={ACTIVE_RUN_TAG: pipeline.name} | AHEAD_OF_BACKFILLS,
+            tags={SCHEDULED: pipeline.name} | AHEAD_OF_BACKFILLS,
         )
 
     return _schedule
@@ -83,6 +80,6 @@ def _run_asked_for(instance: dg.DagsterInstance, pipeline: str, key: str) -> str
     """The run that an earlier tick has asked for. (A schedule's run key says nothing about earlier
     ticks.) One that did not get as far as the queue is left to Dagster, which submits it again."""
     statuses = [status for status in dg.DagsterRunStatus if status.value != "NOT_STARTED"]
-    tags = {ACTIVE_RUN_TAG: pipeline, "dagster/partition": key}
+    tags = {SCHEDULED: pipeline, PARTITION: key}
     runs = instance.get_runs(dg.RunsFilter(tags=tags, statuses=statuses), limit=1)
     return runs[0].run_id if runs else None

@@ -14,6 +14,7 @@ import dagster as dg
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.orchestration.partitions import partitions_definition
+from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
 from customer_pipeline.source.feed import Feed, Source
@@ -133,7 +134,7 @@ class Pipeline:
             pipeline=self.name,
             started_at=begun,
             code_version=self.code_version,
-            backfill_id=tags.get("dagster/backfill"),
+            backfill_id=tags.get(BACKFILL) or tags.get(DAGSTER_BACKFILL),
             launched_by=_launched_by(tags),
         )
 
@@ -142,7 +143,8 @@ def _launched_by(tags: Mapping[str, str]) -> str:
     for tag, word in (
         ("dagster/schedule_name", "schedule"),
         ("dagster/sensor_name", "sensor"),
-        ("dagster/backfill", "backfill"),
+        (BACKFILL, "backfill"),
+        (DAGSTER_BACKFILL, "backfill"),
     ):
         if tag in tags:
             return f"{word} {tags[tag]}"

@@ -19,13 +19,10 @@ import dagster as dg
 
 from customer_pipeline.errors import TransientError
 from customer_pipeline.orchestration.activity import Activity, activity
-from customer_pipeline.orchestration.jobs import AHEAD_OF_BACKFILLS
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import AHEAD_OF_BACKFILLS, REFRESH
 from customer_pipeline.reporting.refresh import Standing
 from customer_pipeline.warehouse.publications import warehouse_id
-
-# What a run was asked to take in: a publication of a warehouse, by a version of the code.
-REFRESH_TAG = "customer_pipeline/refresh"
 
 # Seconds. A tick must be short; the next one looks again.
 _LOCK_TIMEOUT = 5
@@ -62,14 +59,14 @@ def reporting_sensor(pipeline: Pipeline, job, *, interval: int = 30) -> dg.Senso
         if waiting := _waiting_for(standing, going_on, now):
             return dg.SkipReason(waiting)
         asked = f"{warehouse} {standing.publication} {pipeline.reporting.version}"
-        earlier = context.instance.get_run_records(dg.RunsFilter(tags={REFRESH_TAG: asked}))
+        earlier = context.instance.get_run_records(dg.RunsFilter(tags={REFRESH: asked}))
         if pause := _pause(earlier, now):
             return dg.SkipReason(pause)
         return dg.RunRequest(
             # A key that was used starts nothing more, however its run ended.
             run_key=f"{asked} {len(earlier) + 1}",
             tags={
-                REFRESH_TAG: asked,
+                REFRESH: asked,
                 "customer_pipeline/publication": str(standing.publication),
                 "customer_pipeline/published": _named(standing.partitions),
             }

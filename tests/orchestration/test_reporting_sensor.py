@@ -23,7 +23,7 @@ from dagster._core.test_utils import freeze_time
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.orchestration import sensors
 from customer_pipeline.orchestration.location import build_defs
-from customer_pipeline.orchestration.sensors import REFRESH_TAG
+from customer_pipeline.orchestration.run_tags import REFRESH
 from customer_pipeline.warehouse.publications import Mark, record_mark, record_publication
 from customer_pipeline.warehouse.schema import ensure_ledger
 from tests.support.dagster_processes import Home
@@ -148,7 +148,7 @@ def test_a_publication_is_asked_for_under_a_key_that_names_it(desk: Desk) -> Non
     ((warehouse,),) = query(desk.path, "select id from ops.warehouse")
     version = desk.shop.pipeline.reporting.version
     assert request.run_key == f"{warehouse} 1 {version} 1"
-    assert request.tags[REFRESH_TAG] == f"{warehouse} 1 {version}"
+    assert request.tags[REFRESH] == f"{warehouse} 1 {version}"
     assert request.tags["customer_pipeline/publication"] == "1"
     assert request.tags["customer_pipeline/published"] == DAYS[0]
     # It is not held up by runs of a backfill that wait in the queue.
