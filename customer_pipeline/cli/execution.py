@@ -5,14 +5,13 @@ What does not belong here: which days (`days.py`), and the table of them (`publi
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.instance import dagster_home, working_instance
 from customer_pipeline.cli.published import show_published
 from customer_pipeline.settings import Settings
 
@@ -35,7 +34,7 @@ def run_days(
     from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
 
     definitions, succeeded = build_defs(settings), True
-    with _instance() as instance:
+    with working_instance() as instance:
         for keys in ranges:
             console.print(
                 f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {counted(len(keys))} in one run"
@@ -50,24 +49,11 @@ def run_days(
     show_published(console, pipeline, [key for keys in ranges for key in keys])
     if behind:
         console.print(_reporting_line(pipeline, behind))
-    if not _history_is_kept():
+    if dagster_home() is None:
         console.print(
             "DAGSTER_HOME is not set: Dagster keeps no history of this run; the ledger does."
         )
     return succeeded
-
-
-def _history_is_kept() -> bool:
-    return "DAGSTER_HOME" in os.environ
-
-
-@contextmanager
-def _instance() -> Iterator[DagsterInstance]:
-    import dagster as dg
-
-    kept = _history_is_kept()
-    with dg.DagsterInstance.get() if kept else dg.DagsterInstance.ephemeral() as instance:
-        yield instance
 
 
 def _execute(

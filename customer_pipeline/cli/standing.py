@@ -1,27 +1,23 @@
 """How days stand, for the commands that show or plan them: warehouse, source and runs in flight.
 
-What belongs here: asking the three, and opening the Dagster instance if there is one. What does not:
-what their answers mean (`planning/`), and how it is shown.
+What belongs here: asking the three. What does not: what their answers mean (`planning/`), and how it
+is shown.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from customer_pipeline.cli.instance import kept_instance
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.known import Known, read_known
 from customer_pipeline.planning.source_changes import changed_deliveries
 from customer_pipeline.planning.state import State, states
 
 if TYPE_CHECKING:
-    from dagster import DagsterInstance
-
     from customer_pipeline.orchestration.instance_view import Record
     from customer_pipeline.orchestration.pipeline import Pipeline
 
@@ -48,7 +44,7 @@ def standing(pipeline: Pipeline, keys: Sequence[str], *, look_at: Sequence[str] 
     """
     from customer_pipeline.orchestration.instance_view import compare_record, partitions_in_flight
 
-    with _instance() as instance:
+    with kept_instance() as instance:
         running = partitions_in_flight(instance, pipeline, datetime.now(UTC)) if instance else {}
         known = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds)
         changed = changed_deliveries(
@@ -73,21 +69,3 @@ def unknown_feeds(pipeline: Pipeline, feeds: Sequence[str], *, where: str) -> Co
         where=where,
         todo=f"one of {', '.join(pipeline.feeds)}",
     )
-
-
-@contextmanager
-def _instance() -> Iterator[DagsterInstance | None]:
-    home = os.environ.get("DAGSTER_HOME")
-    if not home:
-        yield None
-        return
-    if not Path(home).is_dir():
-        raise ConfigError(
-            "there is no such folder",
-            where=f"DAGSTER_HOME={home}",
-            todo="set it to the folder that make has set up, or unset it",
-        )
-    import dagster as dg
-
-    with dg.DagsterInstance.get() as instance:
-        yield instance
