@@ -5,7 +5,9 @@ What does not belong here: which days (`days.py`), and the table of them (`publi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -21,6 +23,77 @@ if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
 
+@dataclass(frozen=True)
+class InThisProcess:
+    """Runs in this process, without a daemon, with what every one of them needs."""
+
+    console: Console
+    definitions: Definitions
+    instance: DagsterInstance
+    pipeline: Pipeline
+
+    def days(self, keys: Sequence[str], tags: Mapping[str, str] | None = None) -> bool:
+        """Run the days `keys`, which have no gap, in one run; returns whether all succeeded."""
+        # Dagster takes a second to import: only for a command that runs something.
+        from customer_pipeline.orchestration.jobs import DAILY_JOB
+        from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
+
+        days = {RANGE_START: keys[0], RANGE_END: keys[-1]}
+        return self._execute(DAILY_JOB, days | dict(tags or {}))
+
+    def refresh(self) -> bool:
+        """Bring the reporting tables up to date, and say so; returns whether they are."""
+        from customer_pipeline.orchestration.jobs import REFRESH_JOB
+
+        behind = _not_reported(self.pipeline)
+        if not behind:
+            return True
+        succeeded = self._execute(REFRESH_JOB)
+        days = counted(len(behind))
+        self.console.print(
+            f"[red]reporting.* does not hold {days} yet[/red]"
+            if _not_reported(self.pipeline)
+            else f"reporting.* is up to date: {days} taken in"
+        )
+        return succeeded
+
+    def _execute(self, job: str, days: Mapping[str, str] | None = None) -> bool:
+        result = self.definitions.resolve_job_def(job).execute_in_process(
+            instance=self.instance,
+            tags=days,
+            # Dagster would tell each failure several times; the table tells it once.
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+            raise_on_error=False,
+        )
+        for step in result.filter_events(lambda event: event.is_step_failure):
+            failure = step.step_failure_data
+            if failure.user_failure_data is None:
+                # One that nobody foresaw, for which the place in the code matters.
+                self.console.print(failure.error_display_string, markup=False)
+            elif not days:
+                # What a day failed of stands in the table; this job has no days.
+                self.console.print(
+                    f"{job}: {failure.user_failure_data.description}", style="red", markup=False
+                )
+        return result.success
+
+
+@contextmanager
+def in_this_process(
+    console: Console, settings: Settings, pipeline: Pipeline
+) -> Iterator[InThisProcess]:
+    """The location and an instance, ready to run days until the block ends."""
+    from customer_pipeline.orchestration.location import build_defs
+
+    definitions = build_defs(settings)
+    with working_instance() as instance:
+        yield InThisProcess(console, definitions, instance, pipeline)
+    if dagster_home() is None:
+        console.print(
+            "DAGSTER_HOME is not set: Dagster keeps no history of this run; the ledger does."
+        )
+
+
 def run_days(
     console: Console, settings: Settings, pipeline: Pipeline, ranges: Sequence[Sequence[str]]
 ) -> bool:
@@ -28,60 +101,16 @@ def run_days(
 
     Returns whether everything succeeded; what was published and what was not is printed.
     """
-    # Dagster takes a second to import: only for a command that runs something.
-    from customer_pipeline.orchestration.jobs import DAILY_JOB, REFRESH_JOB
-    from customer_pipeline.orchestration.location import build_defs
-    from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
-
-    definitions, succeeded = build_defs(settings), True
-    with working_instance() as instance:
+    succeeded = True
+    with in_this_process(console, settings, pipeline) as here:
         for keys in ranges:
             console.print(
                 f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {counted(len(keys))} in one run"
             )
-            days = {
-                RANGE_START: keys[0],
-                RANGE_END: keys[-1],
-            }
-            succeeded &= _execute(console, definitions, DAILY_JOB, instance, days)
-        if behind := _not_reported(pipeline):
-            succeeded &= _execute(console, definitions, REFRESH_JOB, instance)
-    show_published(console, pipeline, [key for keys in ranges for key in keys])
-    if behind:
-        console.print(_reporting_line(pipeline, behind))
-    if dagster_home() is None:
-        console.print(
-            "DAGSTER_HOME is not set: Dagster keeps no history of this run; the ledger does."
-        )
+            succeeded &= here.days(keys)
+        show_published(console, pipeline, [key for keys in ranges for key in keys])
+        succeeded &= here.refresh()
     return succeeded
-
-
-def _execute(
-    console: Console,
-    definitions: Definitions,
-    job: str,
-    instance: DagsterInstance,
-    days: Mapping[str, str] | None = None,
-) -> bool:
-    """Run a job in this process; returns whether it succeeded."""
-    result = definitions.resolve_job_def(job).execute_in_process(
-        instance=instance,
-        tags=days,
-        # Dagster would tell each failure several times; the table tells it once.
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        raise_on_error=False,
-    )
-    for step in result.filter_events(lambda event: event.is_step_failure):
-        failure = step.step_failure_data
-        if failure.user_failure_data is None:
-            # One that nobody foresaw, for which the place in the code matters.
-            console.print(failure.error_display_string, markup=False)
-        elif not days:
-            # What a day failed of stands in the table; this job has no days.
-            console.print(
-                f"{job}: {failure.user_failure_data.description}", style="red", markup=False
-            )
-    return result.success
 
 
 def _not_reported(pipeline: Pipeline) -> tuple[str, ...]:
@@ -90,10 +119,3 @@ def _not_reported(pipeline: Pipeline) -> tuple[str, ...]:
         return ()
     with pipeline.warehouse.read() as connection:
         return pipeline.reporting.standing(connection).partitions
-
-
-def _reporting_line(pipeline: Pipeline, behind: Sequence[str]) -> str:
-    days = counted(len(behind))
-    if _not_reported(pipeline):
-        return f"[red]reporting.* does not hold {days} yet[/red]"
-    return f"reporting.* is up to date: {days} taken in"

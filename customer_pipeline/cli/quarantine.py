@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,8 +14,8 @@ from customer_pipeline.cli.days import counted
 from customer_pipeline.cli.execution import run_days
 from customer_pipeline.cli.standing import unknown_feeds
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.planning.pieces import pieces
 from customer_pipeline.settings import load_settings
-from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.warehouse.quarantine import (
     FORMATS,
     Choice,
@@ -76,7 +75,8 @@ def quarantine(
     if file:
         console.print(f"{written:,} rows written to {file}", markup=False)
     if retry:
-        succeeded = run_days(console, settings, pipeline, _ranges(pipeline.partitions, days))
+        ranges = pieces(pipeline.partitions.keys_between(days[0], days[-1]), days)
+        succeeded = run_days(console, settings, pipeline, ranges)
         raise typer.Exit(0 if succeeded else 1)
 
 
@@ -98,14 +98,3 @@ def _row(row: Row) -> Text:
     """The place, the reason, and what was delivered, none of it taken for markup."""
     place = f"{row.feed} {row.partition_key} line {row.line}"
     return Text.assemble((place, "bold"), f" {row.reason}\n  ", (row.raw or "", "dim"))
-
-
-def _ranges(calendar: DailyPartitions, days: list[str]) -> list[list[str]]:
-    """The days as ranges without gaps, since a run takes a range."""
-    ranges = [[day] for day in days[:1]]
-    for before, day in pairwise(days):
-        if calendar.keys_between(before, day) == [before, day]:
-            ranges[-1].append(day)
-        else:
-            ranges.append([day])
-    return ranges

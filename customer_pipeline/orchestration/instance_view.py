@@ -49,13 +49,30 @@ def partitions_in_flight(
     waiting = {
         key: f"backfill {backfill.backfill_id}"
         for backfill in publishing_backfills(instance, pipeline, now)
-        for key in _without_run(instance, pipeline, backfill)
+        for key in partitions_without_run(instance, pipeline, backfill)
     }
     return waiting | {
         key: f"run {run.run_id[:_SHORT]}"
         for run in publishing_runs(instance, pipeline, now)
         for key in partitions_of(run, pipeline.partitions)
     }
+
+
+def partitions_without_run(
+    instance: dg.DagsterInstance, pipeline: Pipeline, backfill
+) -> Iterator[str]:
+    """The partitions that a live backfill (Dagster's) was asked for, and has made no run for yet."""
+    if backfill.status.value != "REQUESTED":
+        return
+    of_backfill = dg.RunsFilter(tags={DAGSTER_BACKFILL: backfill.backfill_id})
+    begun = {
+        key
+        for run in instance.get_runs(of_backfill)
+        for key in partitions_of(run, pipeline.partitions)
+    }
+    for key in _asked_of(backfill, pipeline):
+        if key not in begun:
+            yield key
 
 
 def compare_record(
@@ -75,21 +92,6 @@ def compare_record(
         elif ledger := _contradicted(state, recorded):
             disagreements.append(Disagreement(state.partition_key, ledger, recorded))
     return Record(tuple(disagreements), unknown)
-
-
-def _without_run(instance: dg.DagsterInstance, pipeline: Pipeline, backfill) -> Iterator[str]:
-    """The partitions that a backfill (Dagster's) was asked for and has no run for, ended or not."""
-    if backfill.status.value != "REQUESTED":
-        return
-    of_backfill = dg.RunsFilter(tags={DAGSTER_BACKFILL: backfill.backfill_id})
-    begun = {
-        key
-        for run in instance.get_runs(of_backfill)
-        for key in partitions_of(run, pipeline.partitions)
-    }
-    for key in _asked_of(backfill, pipeline):
-        if key not in begun:
-            yield key
 
 
 def _asked_of(backfill, pipeline: Pipeline) -> Sequence[str]:

@@ -6,13 +6,7 @@ import dagster as dg
 
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import AHEAD_OF_BACKFILLS, PARTITION, SCHEDULED
-from customer_pipeline.orchestration.specs import (
-    candidate_key,
-    landing_key,
-    mart_key,
-    raw_key,
-    validation_key,
-)
+from customer_pipeline.orchestration.specs import partitioned_keys
 from customer_pipeline.reporting.refresh import REPORTING
 
 DAILY_JOB = "daily_customer_pipeline"
@@ -23,13 +17,7 @@ def daily_job(pipeline: Pipeline):
     """Extract, load, transform, validate and publish one or many days."""
     return dg.define_asset_job(
         DAILY_JOB,
-        selection=dg.AssetSelection.assets(
-            *(landing_key(feed) for feed in pipeline.feeds),
-            *(raw_key(feed) for feed in pipeline.feeds),
-            *(candidate_key(model) for model in pipeline.marts),
-            validation_key(pipeline.name),
-            *(mart_key(mart) for mart in pipeline.marts),
-        ),
+        selection=dg.AssetSelection.assets(*partitioned_keys(pipeline)),
         description="One day (or many) from its source to the published tables.",
     )
 

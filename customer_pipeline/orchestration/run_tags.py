@@ -40,6 +40,6 @@ def beginning_of(value: str) -> str | None:
     return begin if comma and begin else None
 
 
-def limit_tag(active_runs: int) -> str:
+def limit_tag(active_runs: int | str) -> str:
     """The tag whose every value, a backfill, has at most that many runs at once."""
     return f"customer_pipeline/max_active_runs_{active_runs}"

@@ -40,6 +40,17 @@ def mart_key(mart: str) -> dg.AssetKey:
     return dg.AssetKey(["marts", mart])
 
 
+def partitioned_keys(pipeline: Pipeline) -> list[dg.AssetKey]:
+    """All assets of a pipeline that have partitions, upstream first."""
+    return [
+        *(landing_key(feed) for feed in pipeline.feeds),
+        *(raw_key(feed) for feed in pipeline.feeds),
+        *(candidate_key(model) for model in pipeline.marts),
+        validation_key(pipeline.name),
+        *(mart_key(mart) for mart in pipeline.marts),
+    ]
+
+
 def landing_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
     return dg.AssetSpec(
         landing_key(feed),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from customer_pipeline.planning.state import State
@@ -31,6 +32,22 @@ def plan(states: Sequence[State], redo: Redo) -> list[Decision]:
     ends, so that asking for a whole year does not fail because of a day that will never come.
     """
     return [_decision(state, redo) for state in states]
+
+
+def left_over(states: Sequence[State], begun: datetime) -> list[Decision]:
+    """What is left of a backfill that was asked for at `begun`, all states being of its partitions:
+    what has not been published since, by whatever run."""
+    return [_left_over(state, begun) for state in states]
+
+
+def _left_over(state: State, begun: datetime) -> Decision:
+    key = state.partition_key
+    if state.kind in ("running", "waived"):
+        return Decision(key, runs=False, reason="; ".join(state.reasons))
+    if state.published and state.published.published_at >= begun and not state.failure:
+        return Decision(key, runs=False, reason="published since the backfill began")
+    why = "; ".join(state.reasons) or state.kind
+    return Decision(key, runs=True, reason=f"left over: {why}")
 
 
 def _decision(state: State, redo: Redo) -> Decision:

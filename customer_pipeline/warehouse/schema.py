@@ -114,6 +114,17 @@ create table if not exists ops.waivers (
     waived_at timestamptz not null
 );
 
+-- Backfills that somebody asked for, and why. `ops.attempts` names them by id.
+create table if not exists ops.backfills (
+    backfill_id varchar not null,
+    pipeline varchar not null,
+    partition_keys varchar[] not null,
+    redo varchar not null,
+    reason varchar not null,
+    launched_by varchar not null,
+    launched_at timestamptz not null
+);
+
 -- Which warehouse this is: the numbers above mean something in one file only.
 create table if not exists ops.warehouse (id varchar not null);
 insert into ops.warehouse select uuid()::varchar where not exists (from ops.warehouse);
@@ -122,7 +133,7 @@ _TABLES = frozenset(
     ("partitions", "attempts", "deliveries", "quarantine", "publications", "followers", "warehouse")
 )
 # A ledger that only lacks these can be read all the same, as one without such rows.
-_LATER_TABLES = frozenset(("waivers",))
+_LATER_TABLES = frozenset(("backfills", "waivers"))
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:

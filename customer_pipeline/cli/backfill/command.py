@@ -1,0 +1,274 @@
+"""`customer-pipeline backfill`: days done again, a few first and verified, and then the rest.
+
+What belongs here: the command, from what was typed to the exit code. What does not: the course of a
+backfill (`flow.py`), and backfills that are under way (`control.py`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from customer_pipeline.cli.backfill.asked import Asked
+from customer_pipeline.cli.backfill.control import cancel_backfill, change_limit
+from customer_pipeline.cli.backfill.flow import Course, Flow
+from customer_pipeline.cli.backfill.report import report
+from customer_pipeline.cli.backfill.workers import (
+    ByTheDaemon,
+    DaemonIsSilentError,
+    InProcess,
+    Worker,
+)
+from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.execution import in_this_process
+from customer_pipeline.cli.instance import kept_instance
+from customer_pipeline.cli.planned import asked_days, compared_feeds, show_plan
+from customer_pipeline.cli.standing import standing
+from customer_pipeline.cli.words import who
+from customer_pipeline.errors import ConfigError
+from customer_pipeline.planning.plan import Redo
+from customer_pipeline.settings import Settings, load_settings
+from customer_pipeline.warehouse.backfills import Backfill, find_backfill
+
+if TYPE_CHECKING:
+    from customer_pipeline.orchestration.pipeline import Pipeline
+
+_INTERRUPTED = 130
+
+
+def backfill(
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: the source's first")
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest that is over"),
+    ] = None,
+    redo: Annotated[
+        Redo, typer.Option(help="as for plan: missing also takes failed days")
+    ] = "missing",
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--feed", help="with stale or all: compare only this feed's deliveries"),
+    ] = None,
+    verify_first: Annotated[
+        int,
+        typer.Option(min=0, help="so many days run alone and are verified, before the rest starts"),
+    ] = 1,
+    days_per_run: Annotated[
+        int | None, typer.Option(min=1, help="default: all days without a gap in one run")
+    ] = None,
+    max_active_runs: Annotated[
+        int | None, typer.Option(min=1, help="default: what Dagster's instance allows")
+    ] = None,
+    newest_first: Annotated[bool, typer.Option("--newest-first", help="not oldest first")] = False,
+    reason: Annotated[str, typer.Option(help="kept in the ledger, and on the runs")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="leave when the last of it is launched")
+    ] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="in this process, one run at a time, without a daemon")
+    ] = False,
+    resume: Annotated[
+        str | None, typer.Option(metavar="ID", help="instead: what is left of a backfill")
+    ] = None,
+    change: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="give one that runs another --max-active-runs"),
+    ] = None,
+    cancel: Annotated[str | None, typer.Option(metavar="ID", help="stop one that runs")] = None,
+) -> None:
+    """Run days through the whole pipeline, with Dagster's backfills, or here with --local.
+
+    The first days run alone and are verified against their source; if that fails, the rest never
+    starts. Exit code 0 only when every day is done and verified.
+    """
+    from customer_pipeline.orchestration.location import build_pipeline
+
+    console, settings = Console(), load_settings()
+    pipeline = build_pipeline(settings)
+    if cancel is not None:
+        return cancel_backfill(console, _recorded(pipeline, cancel).backfill_id)
+    if change is not None:
+        if max_active_runs is None:
+            raise ConfigError("--change needs --max-active-runs", where="backfill")
+        return change_limit(
+            console, pipeline, _recorded(pipeline, change).backfill_id, max_active_runs
+        )
+    if local and (no_wait or max_active_runs):
+        raise ConfigError(
+            "--local does one run at a time, and waits for it",
+            where="backfill",
+            todo="leave out --no-wait and --max-active-runs",
+        )
+    asked = Asked(
+        keys=tuple(asked_days(pipeline, first, last, feeds or [], where="backfill")),
+        redo=redo,
+        look_at=tuple(compared_feeds(pipeline, redo, feeds or [])),
+        verify_first=verify_first,
+        days_per_run=days_per_run,
+        max_active_runs=max_active_runs,
+        newest_first=newest_first,
+        reason=" ".join(reason.split()),
+    )
+    if resume is not None:
+        asked = _resumed(_recorded(pipeline, resume), asked, named=bool(first or last))
+    code = _carry_out(console, settings, pipeline, asked, yes=yes, wait=not no_wait, local=local)
+    raise typer.Exit(code)
+
+
+def _carry_out(
+    console: Console,
+    settings: Settings,
+    pipeline: Pipeline,
+    asked: Asked,
+    *,
+    yes: bool,
+    wait: bool,
+    local: bool,
+) -> int:
+    """Do it, after the plan was shown and agreed to; returns the exit code."""
+    backfill_id = secrets.token_hex(4)
+    with _worker(console, settings, pipeline, asked, backfill_id, local=local) as worker:
+        with console.status(f"looking at {counted(len(asked.keys))}"):
+            found = standing(pipeline, asked.keys, look_at=asked.look_at)
+        decisions = asked.decide(found.states)
+        show_plan(console, pipeline, found, decisions, "would run")
+        days = sum(one.runs for one in decisions)
+        if not days:
+            console.print("Nothing to launch.")
+            return 0
+        _agree(days, yes=yes)
+        times = found.known.run_times
+        return _see_through(
+            Flow(console, pipeline, asked, backfill_id, who(), times, worker), wait=wait
+        )
+
+
+def _see_through(flow: Flow, *, wait: bool) -> int:
+    """See a backfill to its end, or to where somebody interrupts it; returns the exit code."""
+    course, begun, code = Course(), time.monotonic(), 0
+    try:
+        flow.go(course, wait=wait)
+    except KeyboardInterrupt:
+        flow.stop(course)
+        code = _INTERRUPTED
+    except DaemonIsSilentError as error:
+        flow.console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        course.left, code = True, 1
+    if not course.keys:
+        flow.console.print("Nothing to launch: others have begun it meanwhile.")
+        return code
+    if course.left and not code:
+        flow.console.print(
+            f"backfill [bold]{flow.backfill_id}[/bold] goes on by itself: see customer-pipeline"
+            " status, or the UI under Runs, Backfills"
+        )
+        return 0
+    seconds = time.monotonic() - begun
+    well = report(flow.console, flow.pipeline, flow.backfill_id, course, seconds)
+    return code or (0 if well else 1)
+
+
+@contextmanager
+def _worker(
+    console: Console,
+    settings: Settings,
+    pipeline: Pipeline,
+    asked: Asked,
+    backfill_id: str,
+    *,
+    local: bool,
+) -> Iterator[Worker]:
+    """Who is to do the work, ready to begin.
+
+    Raises:
+        ConfigError: no daemon is there to do it, or Dagster's instance cannot do what is asked.
+    """
+    from customer_pipeline.orchestration.backfills import Launch
+    from customer_pipeline.orchestration.daemon import HOW_TO_START, daemon_state
+    from customer_pipeline.orchestration.run_limits import checked_limit
+
+    launch = Launch(
+        backfill_id, asked.reason, asked.newest_first, begin=asked.in_order(asked.keys)[0]
+    )
+    if local:
+        with in_this_process(console, settings, pipeline) as here:
+            yield InProcess(here, launch)
+            here.refresh()
+        return
+    with kept_instance() as instance:
+        if instance is None:
+            raise ConfigError(
+                "DAGSTER_HOME is not set, so no daemon can be asked",
+                where="backfill",
+                todo="export DAGSTER_HOME=$PWD/.dagster_home, or do it here with --local",
+            )
+        state = daemon_state(instance, datetime.now(UTC))
+        if not state.alive:
+            raise ConfigError(
+                state.words, where="backfill", todo=f"{HOW_TO_START}; or do it here with --local"
+            )
+        limit = checked_limit(instance, asked.max_active_runs)
+        calendar = pipeline.partitions.complete_keys(datetime.now(UTC))
+        yield ByTheDaemon(instance, pipeline, replace(launch, max_active_runs=limit), calendar)
+
+
+def _agree(days: int, *, yes: bool) -> None:
+    """Ask whether to go on.
+
+    Raises:
+        ConfigError: there is nobody to ask.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("nobody is there to agree to it", where="backfill", todo="say --yes")
+    typer.confirm(f"Run {counted(days)}?", abort=True)
+
+
+def _recorded(pipeline: Pipeline, backfill_id: str) -> Backfill:
+    """The backfill of that id, which may be cut short.
+
+    Raises:
+        ConfigError: the ledger does not know it.
+    """
+    found = None
+    if pipeline.warehouse.exists:
+        with pipeline.warehouse.read() as connection:
+            found = find_backfill(connection, backfill_id)
+    if found is None:
+        raise ConfigError(
+            f"there is no backfill {backfill_id}",
+            where="backfill",
+            todo="its id was printed when it began",
+        )
+    return found
+
+
+def _resumed(earlier: Backfill, asked: Asked, *, named: bool) -> Asked:
+    """What goes on with an earlier backfill: its days and its reason, and for the rest what was
+    typed now."""
+    if named:
+        raise ConfigError(
+            "--resume is about the days of that backfill",
+            where="backfill",
+            todo="leave --from and --to out",
+        )
+    return replace(
+        asked,
+        keys=earlier.partition_keys,
+        look_at=(),
+        resumes=earlier.launched_at,
+        reason=asked.reason or earlier.reason,
+    )

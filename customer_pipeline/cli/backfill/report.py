@@ -1,0 +1,100 @@
+"""What a backfill ends with: what was done, a line for every day that was not, and what to do next.
+
+What does not belong here: finding out (`flow.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from customer_pipeline.cli.backfill.flow import Course
+from customer_pipeline.cli.backfill.tally import Tally, read_tally
+from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.words import groups_table, seconds_text
+from customer_pipeline.planning.groups import grouped
+from customer_pipeline.warehouse.ledger import published_partitions
+
+if TYPE_CHECKING:
+    from customer_pipeline.orchestration.pipeline import Pipeline
+
+
+def report(
+    console: Console, pipeline: Pipeline, backfill_id: str, course: Course, seconds: float
+) -> bool:
+    """Print it; returns whether all is well."""
+    keys = sorted(course.keys)
+    tally = read_tally(pipeline, backfill_id, keys)
+    words = dict(_words(keys, tally, course))
+    not_done = f", [red]{counted(len(words))} not[/red]" if words else ""
+    console.print(
+        f"\nbackfill [bold]{backfill_id}[/bold]: {len(tally.done)} of {counted(len(keys))} done in"
+        f" {seconds_text(seconds)}, {tally.rows:,} source rows{not_done}"
+    )
+    if words:
+        console.print(groups_table(grouped(keys, words), header="why not"))
+    if course.findings:
+        console.print(_differences(course))
+    other_code = _by_other_code(pipeline, tally)
+    if other_code:
+        console.print(
+            f"[yellow]{counted(other_code)} published by other code than this command's: reload the"
+            " code location (in the UI under Deployment), and run with --redo stale[/yellow]"
+        )
+    well = not (words or course.findings or other_code)
+    if not well:
+        console.print(_next(backfill_id, course), highlight=False)
+    return well
+
+
+def _words(keys: Sequence[str], tally: Tally, course: Course) -> Iterator[tuple[str, str]]:
+    """Why each day that is not done is not."""
+    for key in keys:
+        if key in tally.done:
+            continue
+        if key in tally.failed:
+            yield key, f"failed in {tally.failed[key].stage}: {tally.failed[key].reason}"
+        elif key in course.unfinished:
+            yield key, course.unfinished[key]
+        elif course.held_back:
+            yield key, f"not started: {course.held_back}"
+        elif course.left:
+            yield key, "stopped, or not begun"
+        else:
+            yield (
+                key,
+                "its run succeeded, but this warehouse has no word of it: the daemon seems to use"
+                " other settings (CUSTOMER_PIPELINE_*) than this command",
+            )
+
+
+def _differences(course: Course) -> Table:
+    table = Table("day", "where", "difference")
+    for finding in course.findings:
+        table.add_row(finding.partition_key, finding.place, Text(finding.what))
+    return table
+
+
+def _by_other_code(pipeline: Pipeline, tally: Tally) -> int:
+    """How many of the done days other code has published, such as that of an older code server."""
+    if not tally.done:
+        return 0
+    with pipeline.warehouse.read() as connection:
+        published = published_partitions(connection, pipeline.name)
+    return sum(
+        published[key].code_version != pipeline.code_version
+        for key in tally.done
+        if key in published
+    )
+
+
+def _next(backfill_id: str, course: Course) -> str:
+    mend = "" if course.left else "mend what the table says, then "
+    return (
+        f"Next: {mend}go on with exactly what is left:"
+        f" [bold]customer-pipeline backfill --resume {backfill_id}[/bold]"
+    )
