@@ -31,9 +31,10 @@ def report(
     tally = read_tally(pipeline, backfill_id, keys)
     words = dict(_words(keys, tally, course))
     not_done = f", [red]{counted(len(words))} not[/red]" if words else ""
+    rows = f", {tally.rows:,} source rows" if tally.rows else ""
     console.print(
         f"\nbackfill [bold]{backfill_id}[/bold]: {len(tally.done)} of {counted(len(keys))} done in"
-        f" {seconds_text(seconds)}, {tally.rows:,} source rows{not_done}"
+        f" {seconds_text(seconds)}{rows}{not_done}"
     )
     if words:
         console.print(groups_table(grouped(keys, words), header="why not"))

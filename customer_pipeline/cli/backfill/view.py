@@ -85,13 +85,14 @@ class View:
         line = Table.grid(padding=(0, 1))
         line.add_row(
             ProgressBar(total=self._days, completed=over, width=_BAR_WIDTH),
-            Text.assemble(self._counts(), f"  {seconds_text(self.seconds)}{self._left(over)}"),
+            f"{seconds_text(self.seconds)}{self._left(over)}",
         )
         runs = [_line(run) for run in self._working[:_RUNS_SHOWN]]
         if more := len(self._working) - len(runs):
             runs.append(Text(f"  … and {more} more at work", style="bright_black"))
         if self._waiting:
-            runs.append(Text(f"  {self._waiting} waiting for their turn", style="bright_black"))
+            waits = "run waits" if self._waiting == 1 else "runs wait"
+            runs.append(Text(f"  {self._waiting} {waits} for a turn", style="bright_black"))
         if not self._working and not self._waiting:
             runs.append(Text("  waiting for Dagster to begin", style="bright_black"))
         failed = sorted(self._tally.failed.items(), key=lambda one: one[1].finished_at)
@@ -104,7 +105,7 @@ class View:
             )
             for key, attempt in failed[-_FAILURES_SHOWN:]
         ]
-        return Group(line, *runs, *failures)
+        return Group(line, self._counts(), *runs, *failures)
 
     def _counts(self) -> Text:
         tally = self._tally
