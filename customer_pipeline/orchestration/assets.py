@@ -264,7 +264,14 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
             }
             lake_is_behind = follow_with_lake(context, pipeline)
             if publication.casualties or lake_is_behind:
-                events.materialize_survivors(context, metadata)
+                events.materialize_survivors(
+                    context,
+                    metadata,
+                    code_version=pipeline.code_version,
+                    data_versions={
+                        row.partition_key: row.content_hash for row in publication.published
+                    },
+                )
             else:
                 for asset, by_partition in metadata.items():
                     events.add_metadata(context, asset, by_partition)

@@ -18,6 +18,9 @@ from customer_pipeline.outcomes import Casualty, CheckResult
 
 Metadata = Mapping[str, Any]
 
+_CODE_VERSION = "dagster/code_version"
+_DATA_VERSION = "dagster/data_version"
+
 
 def check_spec(
     name: str,
@@ -66,12 +69,25 @@ def check_results(
 
 
 def materialize_survivors(
-    context: dg.AssetExecutionContext, by_asset: Mapping[dg.AssetKey, Mapping[str, Metadata]]
+    context: dg.AssetExecutionContext,
+    by_asset: Mapping[dg.AssetKey, Mapping[str, Metadata]],
+    *,
+    code_version: str,
+    data_versions: Mapping[str, str],
 ) -> None:
-    """Record materializations of just these partitions, in a step that is going to fail."""
+    """Record materializations of just these partitions, in a step that is going to fail.
+
+    Args:
+        data_versions: what is published, as a version of it, by partition. With these and the code
+            version Dagster can tell a partition that has become stale, as it can of those that it
+            records itself.
+    """
     for asset, by_partition in by_asset.items():
         for key, metadata in by_partition.items():
-            context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata))
+            tags = {_CODE_VERSION: code_version, _DATA_VERSION: data_versions[key]}
+            context.log_event(
+                dg.AssetMaterialization(asset, partition=key, metadata=metadata, tags=tags)
+            )
 
 
 def failure(casualties: Sequence[Casualty], *, partitions: int) -> dg.Failure:

@@ -128,6 +128,15 @@ def test_survivors_in_a_failed_run_show_their_own_numbers(ran: Ran) -> None:
     }
 
 
+def test_dagster_can_tell_when_a_survivor_becomes_stale(shop: Shop, ran: Ran, good: Ran) -> None:
+    for of_run, keys in ((ran, SURVIVORS), (good, GOOD_DAYS)):
+        versions = of_run.tags("marts/fct_orders", "dagster/code_version")
+        assert versions == dict.fromkeys(keys, shop.pipeline.code_version)
+    contents = ran.tags("marts/fct_orders", "dagster/data_version")
+    hashes = content_hashes(shop.pipeline.warehouse.path)
+    assert contents == {key: hashes[key] for key in SURVIVORS}
+
+
 def test_the_error_names_every_casualty_with_its_stage_and_its_reason(ran: Ran) -> None:
     assert ran.steps("STEP_FAILURE") == ["publish_daily_customers"]
     headline, *lines = ran.error.strip().splitlines()

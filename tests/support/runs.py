@@ -42,6 +42,13 @@ class Ran:
             for partition, value in self._materializations(asset)
         }
 
+    def tags(self, asset: str, name: str) -> By:
+        """A tag of what was materialized of `asset`, by partition."""
+        return {
+            partition: (value.tags or {}).get(name)
+            for partition, value in self._materializations(asset)
+        }
+
     def materialized(self, asset: str) -> list[str | None]:
         """The partitions of `asset` that this run materialized, sorted, each as often as it was."""
         found = [partition for partition, _ in self._materializations(asset)]
