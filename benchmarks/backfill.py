@@ -47,15 +47,16 @@ def main() -> None:
         keys = make_deliveries(
             work / "source", days=asked.days, customers=asked.customers, lines=asked.lines
         )
-        environment = _environment(work)
+        environment = prepared_environment(work)
         # The first run of all parses the dbt project; nobody pays for that twice.
-        one_day = [_run(environment, keys[0], keys[0]) for _ in range(asked.repeats + 1)][1:]
-        backfill = [_run(environment, keys[0], keys[-1]) for _ in range(asked.repeats)]
+        one_day = [timed_run(environment, keys[0], keys[0]) for _ in range(asked.repeats + 1)][1:]
+        backfill = [timed_run(environment, keys[0], keys[-1]) for _ in range(asked.repeats)]
         alone = [_duckdb_alone(work) for _ in range(asked.repeats)]
     _show(asked, min(one_day, key=_total), min(backfill, key=_total), min(alone))
 
 
-def _environment(work: Path) -> dict[str, str]:
+def prepared_environment(work: Path) -> dict[str, str]:
+    """What a run over the deliveries in `work/source` needs; its data and Dagster's home are new."""
     home = work / "home"
     home.mkdir()
     shutil.copy(PROJECT / "dagster.yaml", home)
@@ -72,7 +73,8 @@ def _environment(work: Path) -> dict[str, str]:
     return environment
 
 
-def _run(environment: dict[str, str], first: str, last: str) -> dict[str, float]:
+def timed_run(environment: dict[str, str], first: str, last: str) -> dict[str, float]:
+    """Seconds by part of one run over the days from `first` to `last`, in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.timed_run", first, last],
         cwd=PROJECT,
