@@ -74,12 +74,9 @@ def _cost(asked: argparse.Namespace, size: int) -> Cost:
         runs = [days[at : at + size] for at in range(0, len(days), size)]
         parts = [timed_run(environment, run[0], run[-1]) for run in _spread(runs, asked.sample)]
     times = len(runs) / len(parts)
-    return Cost(
-        len(runs),
-        len(parts),
-        *(times * sum(part[name] for part in parts) for name in _PARTS),
-        max(part["peak memory MiB"] for part in parts),
-    )
+    total, start_up, events = (times * sum(part[name] for part in parts) for name in _PARTS)
+    memory = max(part["peak memory MiB"] for part in parts)
+    return Cost(len(runs), len(parts), total, start_up, events, memory)
 
 
 def _spread(runs: Sequence[Sequence[str]], most: int) -> list[Sequence[str]]:
