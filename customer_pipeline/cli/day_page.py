@@ -5,6 +5,8 @@ What belongs here: showing it. What does not: gathering it (`planning/day.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -37,7 +39,7 @@ def show_day(console: Console, state: State, day: Day, window: Window) -> None:
         console.print(_quarantine(day))
     console.print(Text("attempts" if day.attempts else "no run has tried it", style="table.title"))
     for attempt in day.attempts:
-        console.print(_attempt(attempt), soft_wrap=True)
+        console.print(_attempt(attempt, day.requests), soft_wrap=True)
 
 
 def _feeds(day: Day) -> Table:
@@ -80,10 +82,12 @@ def _quarantine(day: Day) -> Table:
     return table
 
 
-def _attempt(attempt: Attempt) -> Text:
-    """When and how it ended, by which run, and below it why it failed."""
+def _attempt(attempt: Attempt, requests: Mapping[str, str]) -> Text:
+    """When and how it ended, by which run and what for, and below it why it failed."""
     took = seconds_text((attempt.finished_at - attempt.started_at).total_seconds())
     by = f", {attempt.launched_by}" if attempt.launched_by else ""
+    if request := requests.get(attempt.backfill_id or ""):
+        by += f": {request}"
     text = Text.assemble(
         f"  {attempt.finished_at:%Y-%m-%d %H:%M} UTC ",
         state_text(attempt.outcome),

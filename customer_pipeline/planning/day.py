@@ -5,13 +5,14 @@ What belongs here: gathering it. What does not: how the partition stands (`state
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import duckdb
 
 from customer_pipeline.quoting import quoted
 from customer_pipeline.warehouse.attempts import Attempt, attempts_at
+from customer_pipeline.warehouse.backfills import reasons_of
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.deliveries import LoadedDelivery, loaded_deliveries
 from customer_pipeline.warehouse.quarantine import Choice, Group, groups
@@ -30,12 +31,14 @@ class MartRows:
 @dataclass(frozen=True)
 class Day:
     """A partition from delivery to marts: what is loaded per feed, what is published per mart, what
-    is in quarantine and why, and every attempt, oldest first."""
+    is in quarantine and why, and every attempt, oldest first. `requests` says why a backfill was
+    asked for, by its id, where somebody has said so."""
 
     feeds: tuple[LoadedDelivery, ...] = ()
     marts: tuple[MartRows, ...] = ()
     quarantine: tuple[Group, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    requests: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_day(
@@ -66,6 +69,7 @@ def read_day(
             tuple(_mart_rows(connection, mart, column, key) for mart in marts),
             tuple(groups(connection, Choice(first=key, last=key))),
             tuple(attempts_at(connection, pipeline, key)),
+            reasons_of(connection, pipeline),
         )
 
 

@@ -50,6 +50,17 @@ def find_backfill(connection: duckdb.DuckDBPyConnection, backfill_id: str) -> Ba
     return Backfill(**{**asdict(found), "partition_keys": tuple(found.partition_keys)})
 
 
+def reasons_of(connection: duckdb.DuckDBPyConnection, pipeline: str) -> dict[str, str]:
+    """Why each backfill was asked for, where somebody has said so, by id."""
+    if not columns_of(connection, "ops", "backfills"):
+        return {}
+    rows = connection.execute(
+        "select backfill_id, reason from ops.backfills where pipeline = ? and reason <> ''",
+        [pipeline],
+    ).fetchall()
+    return dict(rows)
+
+
 def attempts_of_backfill(
     connection: duckdb.DuckDBPyConnection, pipeline: str, backfill_id: str
 ) -> dict[str, Attempt]:
