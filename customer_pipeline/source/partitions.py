@@ -1,15 +1,21 @@
 """Partitions of time: which keys a source has, and the half-open window that each key stands for.
 
-What belongs here: calendars (today daily ones), keys, windows, time zones. What does not: Dagster's
-partition definitions (see `orchestration/partitions.py`), and any reading of a clock: whoever needs
-"now" passes it in.
+A key names the start of its window in the source's time zone, as Dagster writes it: `2026-03-09` for
+a day, the week from that Monday, or the month from that first; `2026-03-09-13:00` for an hour.
+
+What belongs here: calendars, keys, windows, time zones. What does not: Dagster's partition
+definitions (see `orchestration/partitions.py`), and any reading of a clock: whoever needs "now"
+passes it in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import takewhile
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from customer_pipeline.errors import PartitionError
@@ -30,12 +36,13 @@ class Window:
     @property
     def hours(self) -> float:
         """Elapsed hours, with clock changes counted (23.0 or 25.0 on two days a year)."""
-        return (self.end.astimezone(UTC) - self.start.astimezone(UTC)) / timedelta(hours=1)
+        return (_utc(self.end) - _utc(self.start)) / timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class DailyPartitions:
-    """One partition a calendar day, from `first` to `last` (both included), in one time zone.
+class Partitions(ABC):
+    """The partitions whose windows lie whole between the beginning of the day `first` and the end
+    of the day `last`, in one time zone.
 
     `last` is None for a source that goes on.
     """
@@ -44,23 +51,35 @@ class DailyPartitions:
     last: date | None
     zone: ZoneInfo
 
-    # The column that carries the partition in every table and landing file.
-    column = "_date"
-    column_type = "DATE"
+    # The column that carries the partition in every table and landing file, and its type, to which
+    # a key can be cast.
+    column: ClassVar[str] = "_date"
+    column_type: ClassVar[str] = "DATE"
+    # What one is called, alone and with its article, and a key of it.
+    noun: ClassVar[str]
+    one: ClassVar[str]
+    example: ClassVar[str]
 
     def window(self, key: str) -> Window:
-        """The window of `key` (`YYYY-MM-DD`).
+        """The window of `key`.
 
         Raises:
-            PartitionError: when the key is no such date, or outside the range of the source.
+            PartitionError: when it is no key of such a partition, or outside the source's range.
         """
-        day = self._parse(key)
-        if day < self.first or (self.last is not None and day > self.last):
+        start = self._parsed(key)
+        if start is None or self._key(start) != key:
+            raise PartitionError(
+                f"{key!r} is not {self.one}",
+                todo=f"write it as {self._form}, such as {self.example}",
+            )
+        end = self._after(start)
+        if _utc(start) < _utc(self._opened) or (self._closed and _utc(end) > _utc(self._closed)):
             raise PartitionError(
                 f"partition {key} is outside the source's range {self._range_text()}",
-                todo="ask for a day inside the range, or change start/end in the source's YAML",
+                todo=f"ask for {self.one} inside the range, or change start/end in the source's"
+                " YAML",
             )
-        return Window(key, self._midnight(day), self._midnight(day + timedelta(days=1)))
+        return Window(key, start, end)
 
     def windows(self, keys: Sequence[str]) -> list[Window]:
         return [self.window(key) for key in keys]
@@ -71,34 +90,173 @@ class DailyPartitions:
         Raises:
             PartitionError: for a malformed key, a key outside the range, or a reversed range.
         """
-        first, last = self.window(first_key).start.date(), self.window(last_key).start.date()
-        if first > last:
+        first, last = self.window(first_key).start, self.window(last_key).start
+        if _utc(first) > _utc(last):
             raise PartitionError(
-                f"the range {first_key}...{last_key} is reversed", todo="put the earlier day first"
+                f"the range {first_key}...{last_key} is reversed",
+                todo=f"put the earlier {self.noun} first",
             )
-        return [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
+        until = _utc(last)
+        starts = takewhile(lambda start: _utc(start) <= until, self._starts(first))
+        return [self._key(start) for start in starts]
 
     def complete_keys(self, now: datetime) -> list[str]:
         """The keys whose window is over at `now` (an aware datetime), oldest first."""
-        last = now.astimezone(self.zone).date() - timedelta(days=1)
-        last = last if self.last is None else min(last, self.last)
-        if last < self.first:
-            return []
-        return self.keys_between(self.first.isoformat(), last.isoformat())
+        until = min(_utc(now), _utc(self._closed)) if self._closed else _utc(now)
+        starts = takewhile(
+            lambda start: _utc(self._after(start)) <= until, self._starts(self._first_start())
+        )
+        return [self._key(start) for start in starts]
 
-    def _parse(self, key: str) -> date:
-        try:
-            day = date.fromisoformat(key)
-        except ValueError:
-            day = None
-        if day is None or day.isoformat() != key:
-            raise PartitionError(
-                f"{key!r} is not a day", todo="write it as YYYY-MM-DD, such as 2026-03-09"
-            )
-        return day
+    @property
+    def end(self) -> datetime | None:
+        """Where the last window of a source that has ended ends, or where it begins if it has none;
+        None for one that goes on."""
+        if self._closed is None:
+            return None
+        keys = self.complete_keys(self._closed)
+        return self.window(keys[-1]).end if keys else self._opened
+
+    @abstractmethod
+    def _parsed(self, key: str) -> datetime | None:
+        """The start that a key names; None for what names none."""
+
+    @abstractmethod
+    def _after(self, start: datetime) -> datetime:
+        """The start of the next one, which is the end of this one."""
+
+    @abstractmethod
+    def _first_start(self) -> datetime:
+        """The first start that is not before the source's."""
+
+    def _key(self, start: datetime) -> str:
+        return start.date().isoformat()
+
+    def _starts(self, start: datetime) -> Iterator[datetime]:
+        while True:
+            yield start
+            start = self._after(start)
+
+    @property
+    def _form(self) -> str:
+        return "YYYY-MM-DD"
+
+    @property
+    def _opened(self) -> datetime:
+        return self._midnight(self.first)
+
+    @property
+    def _closed(self) -> datetime | None:
+        return self._midnight(self.last + timedelta(days=1)) if self.last else None
 
     def _midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), tzinfo=self.zone)
 
     def _range_text(self) -> str:
         return f"{self.first} to {self.last or 'yesterday'}"
+
+
+class DailyPartitions(Partitions):
+    """One a calendar day, from midnight to midnight."""
+
+    noun, one = "day", "a day"
+    example = "2026-03-09"
+
+    def _parsed(self, key: str) -> datetime | None:
+        try:
+            return self._midnight(date.fromisoformat(key))
+        except ValueError:
+            return None
+
+    def _after(self, start: datetime) -> datetime:
+        return self._midnight(start.date() + timedelta(days=1))
+
+    def _first_start(self) -> datetime:
+        return self._opened
+
+
+class WeeklyPartitions(DailyPartitions):
+    """One a calendar week, from Monday to Monday."""
+
+    noun, one = "week", "a week"
+    example = "2026-03-09"
+
+    def _parsed(self, key: str) -> datetime | None:
+        start = super()._parsed(key)
+        return start if start and start.weekday() == 0 else None
+
+    def _after(self, start: datetime) -> datetime:
+        return self._midnight(start.date() + timedelta(days=7))
+
+    def _first_start(self) -> datetime:
+        return self._midnight(self.first + timedelta(days=-self.first.weekday() % 7))
+
+    @property
+    def _form(self) -> str:
+        return "its Monday, YYYY-MM-DD"
+
+
+class MonthlyPartitions(DailyPartitions):
+    """One a calendar month."""
+
+    noun, one = "month", "a month"
+    example = "2026-03-01"
+
+    def _parsed(self, key: str) -> datetime | None:
+        start = super()._parsed(key)
+        return start if start and start.day == 1 else None
+
+    def _after(self, start: datetime) -> datetime:
+        # 31 days after a first is always somewhere in the next month.
+        return self._midnight((start.date() + timedelta(days=31)).replace(day=1))
+
+    def _first_start(self) -> datetime:
+        return (
+            self._opened
+            if self.first.day == 1
+            else self._after(self._midnight(self.first.replace(day=1)))
+        )
+
+    @property
+    def _form(self) -> str:
+        return "its first day, YYYY-MM-01"
+
+
+class HourlyPartitions(Partitions):
+    """One an hour that passes: 23 or 25 on the two days a year when the clocks change.
+
+    The second of two hours with the same name has its distance from UTC in its key.
+    """
+
+    column, column_type = "_hour", "VARCHAR"
+    noun, one = "hour", "an hour"
+    example = "2026-03-09-13:00"
+
+    def _parsed(self, key: str) -> datetime | None:
+        for form in ("%Y-%m-%d-%H:%M%z", "%Y-%m-%d-%H:%M"):
+            try:
+                named = datetime.strptime(key, form)  # noqa: DTZ007 (the zone follows)
+            except ValueError:
+                continue
+            start = named.astimezone(self.zone) if named.tzinfo else named.replace(tzinfo=self.zone)
+            # An hour that the clocks skip comes back as another one.
+            return _utc(start).astimezone(self.zone) if start.minute == 0 else None
+        return None
+
+    def _after(self, start: datetime) -> datetime:
+        return (_utc(start) + timedelta(hours=1)).astimezone(self.zone)
+
+    def _first_start(self) -> datetime:
+        return self._opened
+
+    def _key(self, start: datetime) -> str:
+        return start.strftime("%Y-%m-%d-%H:%M%z" if start.fold else "%Y-%m-%d-%H:%M")
+
+    @property
+    def _form(self) -> str:
+        return "YYYY-MM-DD-HH:00"
+
+
+def _utc(moment: datetime) -> datetime:
+    """For comparing: aware datetimes of one zone are compared by their clock faces otherwise."""
+    return moment.astimezone(UTC)
