@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli import maintain, plan, quarantine, run, status, verify, waive
+from customer_pipeline.cli import doctor, maintain, plan, quarantine, run, status, verify, waive
 from customer_pipeline.cli.backfill.command import backfill
 from customer_pipeline.errors import PipelineError
 
@@ -18,6 +18,7 @@ cli = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 cli.command("backfill")(backfill)
+cli.command("doctor")(doctor.doctor)
 cli.command("maintain")(maintain.maintain)
 cli.command("plan")(plan.plan)
 cli.command("quarantine")(quarantine.quarantine)

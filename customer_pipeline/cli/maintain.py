@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +9,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from customer_pipeline.health.sizes import bytes_below
 from customer_pipeline.lake.follow import in_turn
 from customer_pipeline.lake.maintenance import tables, tend
 from customer_pipeline.lake.table import KEEP_DAYS
@@ -33,22 +32,15 @@ def maintain(
     with console.status("") as status:
         for folder in tables(settings.lake_path):
             status.update(f"lake: {folder.name}")
-            before = _size(folder)
+            before = bytes_below(folder)
             with in_turn(settings.lake_path, timeout=settings.lock_timeout):
                 outcome = "tidied" if tend(folder, keep_days=keep_days) else "nothing to do"
-            done.add_row(f"lake/{folder.name}", outcome, decimal(before), decimal(_size(folder)))
+            done.add_row(
+                f"lake/{folder.name}", outcome, decimal(before), decimal(bytes_below(folder))
+            )
         status.update("warehouse: runs wait until it is copied")
         result = compact(warehouse)
         done.add_row(
             warehouse.path.name, result.outcome, decimal(result.before), decimal(result.after)
         )
     console.print(done)
-
-
-def _size(folder: Path) -> int:
-    """The bytes of all files below a folder; a file that is gone meanwhile counts nothing."""
-    sizes = []
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            sizes.append(path.stat().st_size if path.is_file() else 0)
-    return sum(sizes)

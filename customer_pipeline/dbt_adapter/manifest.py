@@ -50,6 +50,11 @@ class DbtProject:
     folder: Path
     cache: Path
 
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the project has been parsed as its files are now."""
+        return (self.cache / self._fingerprint() / MANIFEST).exists()
+
     @cached_property
     def parsed(self) -> Path:
         """The folder with the parsed project's files; parses when there is none for these files.

@@ -79,6 +79,14 @@ def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: 
     return list(_live_backfills(instance, _marts(pipeline), now - _SILENCE))
 
 
+def stuck_runs(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
+    """The runs, of whatever job, that look active and have not stirred for an hour, newest first."""
+    records = instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE)))
+    alive = {run.run_id for run in _live_runs(instance, now - _SILENCE)}
+    runs = [record.dagster_run for record in records]
+    return [run for run in runs if run.run_id not in alive]
+
+
 def _marts(pipeline: Pipeline) -> set[dg.AssetKey]:
     return {mart_key(mart) for mart in pipeline.marts}
 

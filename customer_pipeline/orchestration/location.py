@@ -10,6 +10,7 @@ from customer_pipeline.orchestration.jobs import daily_job, daily_schedule, refr
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_assets
 from customer_pipeline.orchestration.sensors import reporting_sensor
+from customer_pipeline.pipelines import DAILY
 from customer_pipeline.settings import Settings, environment
 from customer_pipeline.source.yaml.source_file import load_source
 
@@ -21,7 +22,7 @@ def build_pipeline(settings: Settings) -> Pipeline:
         ConfigError: a mistake in the source YAML; nothing has been run.
     """
     return Pipeline(
-        name="daily_customers",
+        name=DAILY,
         settings=settings,
         source=load_source(settings.source_path, environment()),
         project=DbtProject(settings.dbt_project_path, settings.dbt_cache_path),

@@ -147,6 +147,11 @@ def has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
     return _present(connection) >= _TABLES
 
 
+def has_older_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether some of those tables are there, but not all: the next run makes the others."""
+    return bool(_present(connection)) and not has_ledger(connection)
+
+
 def _present(connection: duckdb.DuckDBPyConnection) -> set[str]:
     rows = connection.execute(
         "select table_name from duckdb_tables()"

@@ -1,0 +1,74 @@
+"""Is the newest partition published that should be by now? By the ledger alone, without Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from customer_pipeline.health.finding import Area, Finding
+from customer_pipeline.planning.known import Known, read_known
+from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.warehouse.connection import Warehouse
+
+_AREA = Area("partitions")
+# How far back a look goes for others that are lacking too.
+_LOOKED_AT = 31
+# What a source that has ended did not deliver by then is history, and asked for by a person.
+_PAST = timedelta(days=35)
+
+
+def look_for_overdue(
+    warehouse: Warehouse,
+    pipeline: str,
+    partitions: DailyPartitions,
+    now: datetime,
+    grace: timedelta,
+) -> Iterator[Finding]:
+    """One finding: whether the newest partition that ended `grace` ago or earlier is in order, and
+    how many right before it are not.
+
+    Published, empty by rule and waived ones are in order.
+
+    Raises:
+        TransientError: the warehouse is held.
+        ConfigError: it is no DuckDB file.
+    """
+    due = partitions.windows(partitions.complete_keys(now - grace)[-_LOOKED_AT:])
+    if not due:
+        yield _AREA.ok(pipeline, "none is due yet")
+        return
+    if now - due[-1].end > _PAST:
+        yield _AREA.ok(pipeline, f"none is due any more: {due[-1].key} was the source's last")
+        return
+    known = read_known(warehouse, pipeline, ())
+    lacking = _lacking(due, known)
+    if not lacking:
+        yield _AREA.ok(pipeline, f"{due[-1].key}, the newest that is due, is in order")
+    else:
+        yield _overdue(pipeline, lacking, known, grace)
+
+
+def _lacking(due: list[Window], known: Known) -> list[Window]:
+    """The newest windows in a row that are not in order, oldest first."""
+    in_order = known.published.keys() | known.waivers.keys()
+    lacking: list[Window] = []
+    for window in reversed(due):
+        if window.key in in_order:
+            break
+        lacking.insert(0, window)
+    return lacking
+
+
+def _overdue(pipeline: str, lacking: list[Window], known: Known, grace: timedelta) -> Finding:
+    first, newest = lacking[0], lacking[-1]
+    due = (newest.end.astimezone(UTC) + grace).astimezone(newest.end.tzinfo)
+    words = f"{newest.key} is not published, and was due by {due:%Y-%m-%d %H:%M %Z}"
+    if not known.published:
+        words = f"nothing is published; {newest.key} was due by {due:%Y-%m-%d %H:%M %Z}"
+    elif len(lacking) > 1:
+        more = f"{len(lacking) - 1}{' or more' if len(lacking) == _LOOKED_AT else ''}"
+        words += f"; nor are {more} before it"
+    if failure := known.failures.get(newest.key):
+        words += f"; failed in {failure.stage}: {failure.reason}"
+    span = f"--from {first.key} --to {newest.key}" if first != newest else f"--from {newest.key}"
+    return _AREA.problem(pipeline, words, f"`customer-pipeline run {span}`")
