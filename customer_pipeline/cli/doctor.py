@@ -190,4 +190,4 @@ def _dagster(settings: Settings, now: datetime) -> Iterator[Finding]:
             yield from look_at_settings(instance)
             yield from look_at_daemon(instance, now)
             yield from look_for_stuck_runs(instance, now)
-            yield from look_at_automation(instance, build_defs(settings))
+            yield from look_at_automation(instance, build_defs(settings), now)

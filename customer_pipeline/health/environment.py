@@ -33,14 +33,13 @@ def look_at_environment(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _unknown(name: str, known: set[str], *, in_file: bool) -> Finding:
-    meant = get_close_matches(name, sorted(known), n=1, cutoff=0.8)
-    place = ".env" if in_file else "the environment"
+    names = sorted(one.removeprefix(_PREFIX) for one in known)
+    # The prefix, which all have in common, would make any two alike.
+    meant = get_close_matches(name.removeprefix(_PREFIX), names, n=1, cutoff=0.7)
+    words = f"{name} in {'.env' if in_file else 'the environment'} is no setting"
     if meant:
-        return _AREA.problem(name, f"is in {place}, and is no setting", f"write it {meant[0]}")
-    names = ", ".join(sorted(one.removeprefix(_PREFIX) for one in known))
-    return _AREA.warning(
-        name, f"is in {place}, and is no setting", f"remove it; settings are {_PREFIX}… {names}"
-    )
+        return _AREA.problem("variable", words, f"write {_PREFIX}{meant[0]}")
+    return _AREA.warning("variable", words, f"remove it; {_PREFIX}… is for {', '.join(names)}")
 
 
 def _words(in_environment: set[str], in_file: set[str]) -> str:

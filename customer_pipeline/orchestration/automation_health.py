@@ -1,67 +1,100 @@
 """Schedules and sensors: are they on, have they looked lately, do they fail?
 
 What belongs here: what the instance remembers of each. What does not: the daemon that makes them
-tick (`daemon.py`), and what they do.
+look (`daemon.py`), and what they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
 from customer_pipeline.health.finding import Area, Finding
+from customer_pipeline.orchestration.daemon import daemon_state
 
 _AREA = Area("dagster")
 _TICKS = 3
+# Sensors look every half minute or so; one that is silent for longer is not asked to.
+_SILENCE = timedelta(minutes=15)
 _ERROR_SHOWN = 160
+_WHERE = "see its ticks in the UI under Automation"
+
+
+@dataclass(frozen=True)
+class _Automation:
+    """A schedule or sensor, whether it is on, and its newest ticks, newest first."""
+
+    kind: str
+    name: str
+    is_on: bool
+    ticks: Sequence[Any]
+
+    @property
+    def last(self) -> datetime | None:
+        return datetime.fromtimestamp(self.ticks[0].timestamp, UTC) if self.ticks else None
 
 
 def look_at_automation(
-    instance: dg.DagsterInstance, definitions: dg.Definitions
+    instance: dg.DagsterInstance, definitions: dg.Definitions, now: datetime
 ) -> Iterator[Finding]:
     """A finding for each schedule and sensor of the code location."""
-    remembered: dict[str, Any] = {}
+    ticking = daemon_state(instance, now).alive
+    for automation in _automations(instance, definitions):
+        yield _look(automation, now, ticking=ticking)
+
+
+def _automations(
+    instance: dg.DagsterInstance, definitions: dg.Definitions
+) -> Iterator[_Automation]:
+    # A location that was loaded under different names is remembered once for each.
+    remembered = defaultdict(list)
     for state in instance.all_instigator_state():
-        # One of an older location of that name is remembered too; the newest was added last.
-        remembered[state.instigator_name] = state
-    for schedule in definitions.schedules or ():
-        on = schedule.default_status is dg.DefaultScheduleStatus.RUNNING
-        yield _look(instance, schedule.name, remembered.get(schedule.name), on_by_default=on)
-    for sensor in definitions.sensors or ():
-        on = sensor.default_status is dg.DefaultSensorStatus.RUNNING
-        yield _look(instance, sensor.name, remembered.get(sensor.name), on_by_default=on)
+        remembered[state.instigator_name].append(state)
+    for kind, several in (("schedule", definitions.schedules), ("sensor", definitions.sensors)):
+        for one in several or ():
+            states = remembered[one.name]
+            declared = one.default_status.value == "RUNNING"
+            is_on = any(_is_on(state, declared) for state in states) if states else declared
+            yield _Automation(kind, one.name, is_on, _newest_ticks(instance, states))
 
 
-def _look(instance: dg.DagsterInstance, name: str, state: Any, *, on_by_default: bool) -> Finding:
-    if not _is_on(state, on_by_default):
-        return _AREA.warning(
-            name, "is off", "turn it on in the UI under Automation, if you want it"
-        )
-    if state is None:
-        return _AREA.ok(name, "is on, and has not looked yet")
-    ticks = instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_TICKS)
-    failed = [tick for tick in ticks if tick.status.value == "FAILURE"]
-    if not ticks:
-        return _AREA.ok(name, "is on, and has not looked yet")
-    at = datetime.fromtimestamp(ticks[0].timestamp, UTC)
-    if not failed:
-        return _AREA.ok(name, f"is on, and looked last at {at:%Y-%m-%d %H:%M:%S} UTC")
-    words = f"failed in {len(failed)} of its last {len(ticks)} looks: {_message(failed[0])}"
-    todo = "see its ticks in the UI under Automation"
-    # A single failure was followed by looks that went well, or is about to be.
-    if len(failed) == len(ticks) > 1 or failed[0] is ticks[0]:
-        return _AREA.problem(name, words, todo)
-    return _AREA.warning(name, words, todo)
-
-
-def _is_on(state: Any, on_by_default: bool) -> bool:
+def _is_on(state: Any, declared: bool) -> bool:
     """What a person has switched counts; until then, what the code declares."""
-    if state is None or state.status.value == "DECLARED_IN_CODE":
-        return on_by_default
-    return state.status.value == "RUNNING"
+    return declared if state.status.value == "DECLARED_IN_CODE" else state.status.value == "RUNNING"
+
+
+def _newest_ticks(instance: dg.DagsterInstance, states: Sequence[Any]) -> list[Any]:
+    ticks = [
+        tick
+        for state in states
+        for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=_TICKS)
+    ]
+    return sorted(ticks, key=lambda tick: tick.timestamp, reverse=True)[:_TICKS]
+
+
+def _look(one: _Automation, now: datetime, *, ticking: bool) -> Finding:
+    if not one.is_on:
+        todo = "turn it on in the UI under Automation, if you want it"
+        return _AREA.warning(one.kind, f"{one.name} is off", todo)
+    if one.last is None:
+        return _AREA.ok(one.kind, f"{one.name} is on, and has not looked yet")
+    failed = [tick for tick in one.ticks if tick.status.value == "FAILURE"]
+    if failed:
+        words = f"{one.name} failed in {len(failed)} of its last {len(one.ticks)} looks"
+        words = f"{words}: {_message(failed[0])}"
+        # One that has looked since, and that went well, may have been bad luck.
+        bad_luck = failed[0] is not one.ticks[0]
+        return (_AREA.warning if bad_luck else _AREA.problem)(one.kind, words, _WHERE)
+    words = f"{one.name} is on, and looked last at {one.last:%Y-%m-%d %H:%M} UTC"
+    if one.kind == "sensor" and ticking and now - one.last > _SILENCE:
+        todo = "see in the UI under Deployment whether the code location loads"
+        return _AREA.problem(one.kind, f"{words}, though the daemon runs", todo)
+    return _AREA.ok(one.kind, words)
 
 
 def _message(tick: Any) -> str:

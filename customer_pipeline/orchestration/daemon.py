@@ -21,8 +21,9 @@ _SILENCE_OF_ALL = timedelta(seconds=75)
 # A thread is busy for longer with a slow code server or a wave of runs.
 _SILENCE_OF_ONE = timedelta(minutes=10)
 
+# In the project's folder the daemon loads the location under the name that the UI knows it by.
 HOW_TO_START = (
-    "start one with `make dev`, or with `dagster-daemon run -m customer_pipeline.definitions`"
+    "start one with `make dev`, or without the UI with `dagster-daemon run` in the project's folder,"
     " under the same DAGSTER_HOME"
 )
 
