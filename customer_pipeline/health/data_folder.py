@@ -99,7 +99,8 @@ def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
         if now - datetime.fromtimestamp(folder.stat().st_mtime, UTC) > _SILENCE
     ]
     size = sum(map(bytes_below, dead))
-    words = f"{len(dead)} folders of runs that failed or were killed, {size_text(size)}"
+    whose = "a run that failed or was" if len(dead) == 1 else "runs that failed or were"
+    words = f"{len(dead)} folder{'s' * (len(dead) > 1)} of {whose} killed, {size_text(size)}"
     if size >= _MANY_LEFT:
         yield _AREA.warning(
             "leftovers", words, f"remove them from {root} if no run is active; or wait a week"

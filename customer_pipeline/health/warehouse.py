@@ -18,7 +18,7 @@ from customer_pipeline.warehouse.schema import has_ledger, has_older_ledger
 
 _AREA = Area("warehouse")
 # Below either, copying the file is not worth the wait.
-_WORTH_SHARE, _WORTH_BYTES = 0.3, 100_000_000
+_WORTH_SHARE, _WORTH_BYTES = 0.3, 20_000_000
 
 
 def look_at_warehouse(warehouse: Warehouse) -> Iterator[Finding]:
