@@ -22,10 +22,14 @@ from dagster._core.test_utils import create_run_for_test
 from typer.testing import CliRunner, Result
 
 from customer_pipeline.cli.main import cli
+from customer_pipeline.reporting import refresh
+from customer_pipeline.stages import transform
+from tests.conftest import PROJECT
+from tests.support.compiled_models import CompiledModels
 from tests.support.dagster_processes import Home, home_template
 from tests.support.instance_traces import beat, forget_ticks, switch, tick
 from tests.support.shop import SOURCE, Shop
-from tests.support.stages import follow, refresh_reporting, run_stages
+from tests.support.stages import refresh_reporting, run_stages
 
 _TODAY = datetime.now(ZoneInfo("Europe/London")).date()
 YESTERDAY, BEFORE = (f"{_TODAY - timedelta(days=days)}" for days in (1, 2))
@@ -55,23 +59,38 @@ def levels(lines: Said) -> dict[Line, str]:
     return {line: level for line, (level, _, _) in lines.items()}
 
 
+@pytest.fixture(scope="module")
+def published(
+    tmp_path_factory: pytest.TempPathFactory, session_folder: Path, dbt_cache: Path
+) -> Path:
+    """The folder of a shop of two days, both published and taken in by all that follows.
+
+    The source ends with them, so that no midnight makes a third day due.
+    """
+    source = SOURCE.replace("start: 2026-03-01", f"start: {BEFORE}\nend: {YESTERDAY}")
+    shop = Shop(tmp_path_factory.mktemp("published") / "shop", source=source, dbt_cache=dbt_cache)
+    for day in (BEFORE, YESTERDAY):
+        shop.deliver_day(day)
+    models = CompiledModels.of(PROJECT / "dbt_project", session_folder / "models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transform, "build", models.build)
+        patch.setattr(refresh, "build", models.build)
+        run_stages(shop.pipeline, [BEFORE, YESTERDAY])
+        refresh_reporting(shop.pipeline)
+    return shop.root
+
+
 @pytest.fixture
 def sound(
-    tmp_path: Path,
-    dbt_cache: Path,
-    without_dbt: None,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, published: Path, without_dbt: None, monkeypatch: pytest.MonkeyPatch
 ) -> Shop:
-    """A shop of two days, both published and taken in by all that follows."""
-    shop = Shop(tmp_path / "shop", source=SOURCE.replace("2026-03-01", BEFORE), dbt_cache=dbt_cache)
+    """A copy of that shop, whose commands can be typed, in 80 columns and without a Dagster home."""
+    shutil.copytree(published, tmp_path / "shop", symlinks=True)
+    shop = Shop(tmp_path / "shop", source=(published / "source.yaml").read_text())
     for name, value in (shop.environment | {"COLUMNS": "80"}).items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
-    for day in (BEFORE, YESTERDAY):
-        shop.deliver_day(day)
-    run_stages(shop.pipeline, [BEFORE, YESTERDAY])
-    refresh_reporting(shop.pipeline)
     return shop
 
 
@@ -140,10 +159,8 @@ def _lake_gone(shop: Shop, home: Home) -> None:
 
 
 def _reporting_behind(shop: Shop, home: Home) -> None:
-    run_stages(shop.pipeline, [YESTERDAY])
     shop.deliver_day(YESTERDAY, orders=5)
     run_stages(shop.pipeline, [YESTERDAY])
-    follow(shop.pipeline)
 
 
 def _settings_of_dagster(shop: Shop, home: Home) -> None:
