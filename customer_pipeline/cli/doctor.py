@@ -81,7 +81,7 @@ def _all(now: datetime, grace: timedelta) -> Iterator[Finding]:
     try:
         settings = _settings()
     except PipelineError as error:
-        yield Area("settings").problem("values", error.what, error.todo)
+        yield Area("settings").mistake("values", error)
     else:
         yield from _pipeline_and_files(settings, now, grace)
         yield from Area("dagster").looked("DAGSTER_HOME", lambda: _dagster(settings, now))
@@ -126,14 +126,13 @@ def _pipeline_and_files(settings: Settings, now: datetime, grace: timedelta) -> 
     from customer_pipeline.health.warehouse import look_at_warehouse
     from customer_pipeline.orchestration.location import build_pipeline
 
+    pipeline = None
     try:
-        pipeline, source = build_pipeline(settings), None
+        pipeline = build_pipeline(settings)
     except PipelineError as error:
-        pipeline, source = None, error
-    if pipeline is not None:
-        yield from look_at_source(pipeline.source, pipeline.partitions, now)
+        yield Area("source").mistake("declaration", error, todo="mend the source's YAML")
     else:
-        yield Area("source").problem("declaration", str(source), "mend it; see README.md")
+        yield from look_at_source(pipeline.source, pipeline.partitions, now)
     owner = pipeline.source.name if pipeline else None
     yield from look_at_data_folder(settings, owner, now)
     warehouse = _warehouse(settings)

@@ -51,6 +51,10 @@ class Area:
     def problem(self, name: str, words: str, todo: str) -> Finding:
         return Finding(self.name, name, "problem", words, todo)
 
+    def mistake(self, name: str, error: PipelineError, *, todo: str = "") -> Finding:
+        """An error that a user can meet, with its own advice, or `todo` when it has none."""
+        return self.problem(name, _placed(error), error.todo or todo)
+
     def looked(self, name: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
         """What `look` finds; an error that a user can meet is one finding more, called `name`."""
         try:
@@ -59,7 +63,7 @@ class Area:
             # It may pass by itself, so what was to be looked at may be well.
             yield self.warning(name, _placed(error), error.todo)
         except PipelineError as error:
-            yield self.problem(name, _placed(error), error.todo)
+            yield self.mistake(name, error)
         except OSError as error:
             yield self.problem(name, str(error), "see that this user may read and write there")
 
