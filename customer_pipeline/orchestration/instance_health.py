@@ -14,7 +14,8 @@ import dagster as dg
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.orchestration.activity import stuck_runs
 from customer_pipeline.orchestration.daemon import HOW_TO_START, daemon_state
-from customer_pipeline.orchestration.jobs import ACTIVE_RUN_TAG
+from customer_pipeline.orchestration.run_queue import OrderedRunQueue
+from customer_pipeline.orchestration.run_tags import SCHEDULED, limit_tag
 
 _AREA = Area("dagster")
 _SHIPPED = "copy the shipped dagster.yaml to DAGSTER_HOME, and start the daemon anew"
@@ -74,9 +75,13 @@ def _lacking(instance: dg.DagsterInstance) -> Iterator[str]:
     queue = instance.get_concurrency_config().run_queue_config
     if queue is None or queue.max_concurrent_runs < 0:
         yield "concurrency.runs.max_concurrent_runs: all runs of a backfill start at once"
-    limits = queue.tag_concurrency_limits if queue else ()
-    if ACTIVE_RUN_TAG not in {limit["key"] for limit in limits}:
-        yield f"a limit for the tag {ACTIVE_RUN_TAG}: two scheduled runs may be active at once"
+    limits = {limit["key"] for limit in queue.tag_concurrency_limits} if queue else set()
+    if SCHEDULED not in limits:
+        yield f"a limit for the tag {SCHEDULED}: two scheduled runs may be active at once"
+    if limit_tag(1) not in limits:
+        yield f"limits for tags such as {limit_tag(1)}: backfill takes no --max-active-runs"
+    if not isinstance(instance.run_coordinator, OrderedRunQueue):
+        yield f"{OrderedRunQueue.__name__}: the runs of a backfill start in no certain order"
 
 
 def _database(instance: dg.DagsterInstance) -> Finding:

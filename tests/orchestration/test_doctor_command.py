@@ -173,7 +173,19 @@ def _own_event_log(shop: Shop, home: Home) -> None:
     path = home.folder / "dagster.yaml"
     text = path.read_text()
     start = text.index("event_log_storage:")
+    path.write_text(text[:start] + text[text.index("run_coordinator:", start) :])
+
+
+def _own_run_queue(shop: Shop, home: Home) -> None:
+    path = home.folder / "dagster.yaml"
+    text = path.read_text()
+    start = text.index("run_coordinator:")
     path.write_text(text[:start] + text[text.index("concurrency:", start) :])
+
+
+def _no_limits_of_backfills(shop: Shop, home: Home) -> None:
+    path = home.folder / "dagster.yaml"
+    path.write_text(path.read_text().replace("customer_pipeline/max_active_runs_", "something_"))
 
 
 def _old_database(shop: Shop, home: Home) -> None:
@@ -231,6 +243,8 @@ def _run_killed_long_ago(shop: Shop, home: Home) -> None:
         (_lake_gone, ("lake", "tables"), "warning", "fct_orders", "run a day"),
         (_reporting_behind, ("reporting", "tables"), "warning", "lack 1 ", "reporting_refresh"),
         (_settings_of_dagster, ("dagster", "dagster.yaml"), "warning", "run_retries", "copy"),
+        (_own_run_queue, ("dagster", "dagster.yaml"), "warning", "OrderedRunQueue", "copy"),
+        (_no_limits_of_backfills, ("dagster", "dagster.yaml"), "warning", "--max-active", "copy"),
         (_own_event_log, ("dagster", "event log"), "warning", "SqliteEventLogStorage", "copy"),
         (_old_database, ("dagster", "database"), "problem", "another version", "migrate"),
         (_one_silent_thread, ("dagster", "daemon"), "warning", "BACKFILL", "log"),
