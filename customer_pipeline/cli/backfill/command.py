@@ -90,8 +90,8 @@ def backfill(
 ) -> None:
     """Run days through the whole pipeline, with Dagster's backfills, or here with --local.
 
-    The first days run alone and are verified against their source; if that fails, the rest never
-    starts. Exit code 0 only when every day is done and verified.
+    The first days run alone, and are verified before any other starts.
+    Exit code 0 only when every day is done and verified.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 
