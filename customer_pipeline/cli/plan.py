@@ -13,7 +13,7 @@ from rich.text import Text
 
 from customer_pipeline.cli.days import complete_days, counted, days_between
 from customer_pipeline.cli.standing import Standing, standing, unknown_feeds
-from customer_pipeline.cli.words import groups_table, seconds_text, span_text
+from customer_pipeline.cli.words import groups_table, seconds_text, show_source, span_text
 from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.planning.groups import grouped
@@ -46,6 +46,10 @@ def plan(
         list[str] | None,
         typer.Option("--feed", help="with stale or all: compare only this feed's deliveries"),
     ] = None,
+    hash_all: Annotated[
+        bool,
+        typer.Option("--hash-all", help="with stale or all: believe no file's size and time"),
+    ] = False,
 ) -> None:
     """Show which days would run, and why; launch nothing."""
     from customer_pipeline.orchestration.location import build_pipeline
@@ -54,7 +58,7 @@ def plan(
     keys = _asked(pipeline, first, last, feeds or [])
     look_at = (feeds or list(pipeline.feeds)) if redo in _COMPARES_SOURCE else []
     with console.status(f"looking at {counted(len(keys))}"):
-        found = standing(pipeline, keys, look_at=look_at)
+        found = standing(pipeline, keys, look_at=look_at, hash_all=hash_all)
     console.print(
         f"[bold]{pipeline.name}[/bold] from {pipeline.source.name}, {keys[0]} to {keys[-1]}"
         f" ({counted(len(keys))})"
@@ -93,6 +97,7 @@ def _show(console: Console, keys: list[str], found: Standing, redo: Redo) -> Non
     if left:
         console.print(f"\nleft alone: {counted(len(left))}")
         console.print(groups_table(grouped(keys, left), header="why"))
+    show_source(console, keys, found.states)
     _show_runs_in_flight(console, keys, found)
     if runs:
         console.print(f"\n{_time(found, len(runs))}")

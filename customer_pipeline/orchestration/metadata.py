@@ -33,10 +33,14 @@ def landing_metadata(manifest: Manifest, window: Window) -> dict[str, Any]:
     }
     if manifest.other_rows:
         shown["rows_of_other_feeds"] = manifest.other_rows
+    if manifest.version is not None:
+        shown["version"] = manifest.version
     if manifest.reason:
         shown["reason"] = manifest.reason
     if manifest.warnings:
         shown["warnings"] = dg.MetadataValue.md("\n".join(f"- `{w}`" for w in manifest.warnings))
+    if manifest.drift:
+        shown["schema_drift"] = dg.MetadataValue.md("\n".join(f"- `{d}`" for d in manifest.drift))
     return shown
 
 

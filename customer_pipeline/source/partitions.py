@@ -47,6 +47,16 @@ class DailyPartitions:
     # The column that carries the partition in every table and landing file.
     column = "_date"
     column_type = "DATE"
+    # What people call one, and how a path names it.
+    noun = "day"
+    in_paths = "{date} or {date:%Y%m%d}"
+
+    @classmethod
+    def examples(cls) -> list[Window]:
+        """Some windows, each of which differs from the first in its day, its month or its year
+        alone: whatever tells them apart tells all partitions apart."""
+        partitions = cls(date(2026, 1, 1), None, ZoneInfo("UTC"))
+        return partitions.windows(["2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09"])
 
     def window(self, key: str) -> Window:
         """The window of `key` (`YYYY-MM-DD`).

@@ -114,6 +114,74 @@ create table if not exists ops.waivers (
     waived_at timestamptz not null
 );
 
+-- How big a delivery's file was and when it was changed last (nanoseconds since the epoch), where
+-- that tells later whether it was changed since.
+alter table ops.deliveries add column if not exists size bigint;
+alter table ops.deliveries add column if not exists modified_ns bigint;
+
+-- Which columns are not as declared: of the deliveries that raw holds, and of newer ones that were
+-- refused because of it. `delivered_as` is what a renamed column is probably called now.
+create table if not exists ops.delivery_drift (
+    feed varchar not null,
+    partition_key varchar not null,
+    refused boolean not null,
+    column_name varchar not null,
+    kind varchar not null check (kind in ('new', 'absent', 'missing', 'renamed')),
+    delivered_as varchar
+);
+
+-- The same by runs of deliveries that follow one another: where each began, where it ended.
+create or replace view ops.schema_drift as
+with deliveries as (
+    select feed, partition_key from ops.deliveries where state = 'landed'
+    union
+    select feed, partition_key from ops.delivery_drift
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (partition by feed order by partition_key) as number,
+        row_number() over (partition by feed order by partition_key desc) = 1 as is_newest,
+    from deliveries
+),
+
+drifted as (
+    select
+        feed,
+        partition_key,
+        column_name,
+        kind,
+        delivered_as,
+        bool_or(refused) as is_refused,
+    from ops.delivery_drift
+    group by all
+),
+
+runs as (
+    select
+        drifted.*,
+        numbered.is_newest,
+        numbered.number - row_number() over (
+            partition by drifted.feed, column_name, kind, delivered_as order by numbered.number
+        ) as run,
+    from drifted
+    inner join numbered using (feed, partition_key)
+)
+
+select
+    feed,
+    column_name,
+    kind,
+    delivered_as,
+    min(partition_key) as first_partition,
+    max(partition_key) as last_partition,
+    count(*) as partitions,
+    max_by(is_refused, partition_key) as is_refused,
+    bool_or(is_newest) as is_ongoing,
+from runs
+group by feed, column_name, kind, delivered_as, run;
+
 -- Which warehouse this is: the numbers above mean something in one file only.
 create table if not exists ops.warehouse (id varchar not null);
 insert into ops.warehouse select uuid()::varchar where not exists (from ops.warehouse);
@@ -122,7 +190,7 @@ _TABLES = frozenset(
     ("partitions", "attempts", "deliveries", "quarantine", "publications", "followers", "warehouse")
 )
 # A ledger that only lacks these can be read all the same, as one without such rows.
-_LATER_TABLES = frozenset(("waivers",))
+_LATER_TABLES = frozenset(("waivers", "delivery_drift"))
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:

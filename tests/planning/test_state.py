@@ -10,12 +10,13 @@ import pytest
 from customer_pipeline.planning.known import Known
 from customer_pipeline.planning.state import State, states
 from customer_pipeline.warehouse.attempts import Failure
+from customer_pipeline.warehouse.deliveries import LoadedContent
 from customer_pipeline.warehouse.ledger import Published, source_fingerprint
 from customer_pipeline.warehouse.waivers import Waiver
 
 DAY = "2026-03-04"
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
-LOADED = {DAY: {"orders": "abc"}}
+LOADED = {DAY: {"orders": LoadedContent("abc")}}
 ROW = Published(
     pipeline="daily",
     partition_key=DAY,
@@ -24,7 +25,7 @@ ROW = Published(
     quarantined_rows=1,
     raw_rows=2,
     mart_rows=5,
-    source_fingerprint=source_fingerprint(LOADED[DAY]),
+    source_fingerprint=source_fingerprint({"orders": "abc"}),
     content_hash="h",
     code_version="v1",
     run_id="run",

@@ -13,9 +13,10 @@ import pytest
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import PACKAGE
-from customer_pipeline.source.feed import EmptyDays, Source
+from customer_pipeline.source.acceptance import EmptyDays
+from customer_pipeline.source.feed import Source
 from customer_pipeline.source.partitions import DailyPartitions
-from customer_pipeline.source.reading import delivery_path
+from customer_pipeline.source.places import delivery_path
 from customer_pipeline.source.yaml.source_file import load_source
 
 Load = Callable[..., Source]
@@ -256,7 +257,7 @@ def test_yaml_that_is_no_plain_data_is_refused(refuse: Refuse, text: str, words:
     ("fields", "place", "words"),
     [
         ("colums: {}", "colums", "there is no such key; did you mean 'columns'?"),
-        ("zzz: 1", "zzz", "there is no such key; use reader, path, compression,"),
+        ("zzz: 1", "zzz", "there is no such key; use reader, path, versions,"),
         ("missing: empy", "missing", "must be 'fail' or 'empty'; did you mean 'empty'?"),
         ("missing: {weekday: [monday]}", "missing.weekday", "did you mean 'weekdays'?"),
         ("missing: {weekdays: [Saturday]}", "missing.weekdays[0]", "did you mean 'saturday'?"),

@@ -16,6 +16,7 @@ from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.deliveries import LoadedDelivery, loaded_deliveries
 from customer_pipeline.warehouse.quarantine import Choice, Group, groups
 from customer_pipeline.warehouse.schema import has_ledger
+from customer_pipeline.warehouse.schema_drift import SchemaDrift, schema_drift
 from customer_pipeline.warehouse.sql import columns_of
 
 
@@ -28,17 +29,18 @@ class MartRows:
 
 
 @dataclass(frozen=True)
-class Day:
+class Detail:
     """A partition from delivery to marts: what is loaded per feed, what is published per mart, what
-    is in quarantine and why, and every attempt, oldest first."""
+    is in quarantine and why, every attempt, oldest first, and which columns are not as declared."""
 
     feeds: tuple[LoadedDelivery, ...] = ()
     marts: tuple[MartRows, ...] = ()
     quarantine: tuple[Group, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    drift: tuple[SchemaDrift, ...] = ()
 
 
-def read_day(
+def read_detail(
     warehouse: Warehouse,
     pipeline: str,
     key: str,
@@ -46,7 +48,7 @@ def read_day(
     feeds: Iterable[str],
     marts: Iterable[str],
     column: str,
-) -> Day:
+) -> Detail:
     """What there is of the partition `key`; nothing before the first run.
 
     Args:
@@ -57,15 +59,16 @@ def read_day(
         ConfigError: it is no DuckDB file.
     """
     if not warehouse.exists:
-        return Day()
+        return Detail()
     with warehouse.read() as connection:
         if not has_ledger(connection):
-            return Day()
-        return Day(
+            return Detail()
+        return Detail(
             tuple(loaded_deliveries(connection, feeds, key)),
             tuple(_mart_rows(connection, mart, column, key) for mart in marts),
             tuple(groups(connection, Choice(first=key, last=key))),
             tuple(attempts_at(connection, pipeline, key)),
+            tuple(schema_drift(connection, feeds, at=key)),
         )
 
 

@@ -1,0 +1,102 @@
+"""How delivered columns differ from the declared ones, and since which partition.
+
+`ops.delivery_drift` holds it per delivery: of what raw holds, and of a newer delivery that was
+refused because of its columns. `ops.schema_drift` is what follows from it, as a view: unbroken runs of
+partitions, so that it is the same in whichever order and however often these were loaded.
+
+What belongs here: writing the one and reading the other. What does not: comparing columns (the
+readers), and telling anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from customer_pipeline.warehouse.sql import columns_of, insert_rows
+
+
+@dataclass(frozen=True)
+class ColumnDrift:
+    """One column of one delivery; the fields are those of `customer_pipeline.source.drift.Drift`."""
+
+    column_name: str
+    kind: str
+    delivered_as: str | None
+
+
+@dataclass(frozen=True)
+class SchemaDrift:
+    """A column that was not as declared in each of `partitions` deliveries, one after the other.
+
+    `is_refused`: the last of these deliveries is not used because of it. `is_ongoing`: there is no
+    newer delivery of the feed, so that the next will probably be like it.
+    """
+
+    feed: str
+    column_name: str
+    kind: str
+    delivered_as: str | None
+    first_partition: str
+    last_partition: str
+    partitions: int
+    is_refused: bool
+    is_ongoing: bool
+
+
+def replace_drift(
+    connection: duckdb.DuckDBPyConnection,
+    feed: str,
+    drift: Mapping[str, Sequence[ColumnDrift]],
+    *,
+    refused: bool,
+) -> None:
+    """Note how these deliveries (partition key to what is not as declared) differ, in the
+    transaction that loads them, or that says that they are refused.
+
+    What is loaded takes the place of all that was said of its partition; what is refused, of what
+    was refused before.
+    """
+    connection.execute(
+        "delete from ops.delivery_drift where feed = ? and partition_key in (select unnest(?))"
+        " and refused >= ?",
+        [feed, list(drift), refused],
+    )
+    insert_rows(
+        connection,
+        "ops.delivery_drift",
+        [
+            {
+                "feed": feed,
+                "partition_key": key,
+                "refused": refused,
+                "column_name": one.column_name,
+                "kind": one.kind,
+                "delivered_as": one.delivered_as,
+            }
+            for key, found in drift.items()
+            for one in found
+        ],
+    )
+
+
+def schema_drift(
+    connection: duckdb.DuckDBPyConnection, feeds: Iterable[str], *, at: str | None = None
+) -> list[SchemaDrift]:
+    """The drift of these feeds, the newest first; none in a warehouse from before it was recorded.
+
+    Args:
+        at: only what this partition is part of.
+    """
+    if not columns_of(connection, "ops", "schema_drift"):
+        return []
+    names = ", ".join(SchemaDrift.__dataclass_fields__)
+    rows = connection.execute(
+        f"select {names} from ops.schema_drift where feed in (select unnest($feeds))"
+        " and ($at is null or $at between first_partition and last_partition)"
+        " order by last_partition desc, feed, column_name, kind",
+        {"feeds": list(feeds), "at": at},
+    ).fetchall()
+    return [SchemaDrift(*row) for row in rows]
