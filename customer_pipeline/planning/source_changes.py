@@ -104,13 +104,10 @@ def _taken(content: LoadedContent) -> Taken:
 
 
 def _kind(offer: Offer, taken: Taken | None) -> Kind | None:
-    match offer.state:
-        case "missing":
-            return "vanished" if taken else None
-        case "incomplete" | "unusable":
-            return offer.state
-        case "there" if taken is None:
-            return "arrived"
-        case "there" if taken.fingerprint != offer.fingerprint:
-            return "changed"
-    return None
+    if offer.state == "missing":
+        return "vanished" if taken else None
+    if offer.state != "there":
+        return offer.state
+    if taken is None:
+        return "arrived"
+    return "changed" if taken.fingerprint != offer.fingerprint else None
