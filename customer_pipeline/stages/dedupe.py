@@ -7,7 +7,9 @@ corrected. The mart holds one row per message, and `ops.processed_<feed>` says w
 it. All three change in the transaction that publishes.
 
 A copy with other content is a conflict. It does not count, and lies in quarantine for as long as it
-is published.
+is published. Of a column that the model gained when one of the two was published already, nobody
+knows what it would hold there: it makes no conflict until that partition is redone
+(`ops.messages_without_column`).
 
 What belongs here: who owns a message. What does not: the order of operations on one entity, which
 the reporting models settle by the time at which they happened.
@@ -22,8 +24,11 @@ import duckdb
 from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import literal, quoted
 from customer_pipeline.stages.messages import Messages
-from customer_pipeline.warehouse.schema import ensure_columns
+from customer_pipeline.warehouse.schema import ensure_columns, ensure_table
 from customer_pipeline.warehouse.sql import columns_of, stream_into
+
+# Which published partitions were made before their model gained a column.
+_WITHOUT = "messages_without_column"
 
 
 def replace_messages(
@@ -44,7 +49,7 @@ def replace_messages(
         StageError: a row without a key.
     """
     columns = columns_of(built, "main", messages.mart)
-    ensure_columns(connection, "ops", messages.delivered, columns)
+    _note_columns(connection, messages, column, columns, keys)
     _ensure_processed(connection, messages, columns)
     here = f"where {quoted(column)} in (select unnest(?)::date)"
     delivered = f"ops.{quoted(messages.delivered)}"
@@ -68,6 +73,33 @@ def replace_messages(
     _replace_conflicts(connection, messages, column, columns, keys)
     connection.execute("drop table _touched; drop table _judged")
     return moved
+
+
+def _note_columns(
+    connection: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    column: str,
+    columns: Mapping[str, str],
+    keys: Sequence[str],
+) -> None:
+    """See that what is delivered has all columns, and note which partitions were published without
+    one of them: not those of `keys`, which are replaced."""
+    ensure_table(
+        connection,
+        "ops",
+        _WITHOUT,
+        {"mart": "VARCHAR", "column_name": "VARCHAR", "partition_key": "VARCHAR"},
+    )
+    added = ensure_columns(connection, "ops", messages.delivered, columns)
+    connection.execute(
+        f"insert into ops.{_WITHOUT} select distinct ?, unnest(?), {quoted(column)}::varchar"
+        f" from ops.{quoted(messages.delivered)}",
+        [messages.mart, added],
+    )
+    connection.execute(
+        f"delete from ops.{_WITHOUT} where mart = ? and partition_key in (select unnest(?))",
+        [messages.mart, list(keys)],
+    )
 
 
 def _ensure_processed(
@@ -109,26 +141,42 @@ def _judge(
     key = ", ".join(quoted(name) for name in messages.key)
     content = [name for name in columns if name not in (column, "_line", *messages.key)]
     differing = ", ".join(
-        f"if({quoted(name)} is distinct from first({quoted(name)}) over delivered_first,"
+        f"if({quoted(name)} is distinct from first({quoted(name)}) over delivered_first"
+        f" and not list_contains(_without, {literal(name)})"
+        f" and not list_contains(first(_without) over delivered_first, {literal(name)}),"
         f" [{literal(name)}], [])"
         for name in content
     )
     connection.execute(
         f"""
         create or replace temp table _judged as
+        with without as (
+            select partition_key::date as {quoted(column)}, list(column_name) as _without
+            from ops.{_WITHOUT}
+            where mart = ?
+            group by 1
+        ),
+
+        delivered as (
+            select delivered.*, coalesce(_without, []) as _without
+            from ops.{quoted(messages.delivered)} as delivered
+            semi join _touched using ({key})
+            left join without using ({quoted(column)})
+        )
+
         select
             *,
             row_number() over delivered_first = 1 as _counts,
             first({quoted(column)}) over delivered_first as _owner,
             first(_line) over delivered_first as _owner_line,
             flatten([{differing}]) as _differing,
-        from ops.{quoted(messages.delivered)}
-        semi join _touched using ({key})
+        from delivered
         window delivered_first as (
             partition by {key} order by {quoted(column)}, _line
             rows between unbounded preceding and unbounded following
         )
-        """
+        """,
+        [messages.mart],
     )
 
 

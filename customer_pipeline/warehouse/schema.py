@@ -222,11 +222,14 @@ def ensure_table(
 
 def ensure_columns(
     connection: duckdb.DuckDBPyConnection, schema: str, table: str, columns: Mapping[str, str]
-) -> None:
+) -> list[str]:
     """Create `schema.table` with `columns` (name to type), or add the columns that it lacks.
 
     Columns that the table has and `columns` lacks stay, and are NULL in new rows only where a feed
     dropped them; a mart refuses (see `stages/publish.py`).
+
+    Returns:
+        The columns that were added to a table that was there: NULL in the rows that it has.
 
     Raises:
         StageError: when a column exists with another type.
@@ -235,14 +238,16 @@ def ensure_columns(
     target = f"{quoted(schema)}.{quoted(table)}"
     if not existing:
         ensure_table(connection, schema, table, columns)
-        return
+        return []
+    added = [name for name in columns if name not in existing]
+    for name in added:
+        connection.execute(f"alter table {target} add column {quoted(name)} {columns[name]}")
     for name, kind in columns.items():
-        if name not in existing:
-            connection.execute(f"alter table {target} add column {quoted(name)} {kind}")
-        elif existing[name] != kind:
+        if existing.get(name, kind) != kind:
             raise StageError(
                 f"column {name} is {existing[name]} in the warehouse, but {kind} is declared now",
                 where=f"{schema}.{table}",
                 todo=f"decide about the old rows: alter table {schema}.{table} alter column"
                 f" {name} type {kind}, or keep the type",
             )
+    return added
