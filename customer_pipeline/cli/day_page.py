@@ -67,7 +67,7 @@ def _drift(day: Detail) -> Table:
         table.add_row(
             one.feed,
             Text(one.column_name, overflow="fold"),
-            Text(f"{one.kind}{now}{'; refused' if one.is_refused else ''}"),
+            Text(f"{one.kind}{now}{'; refused' if one.refuses else ''}"),
             f"{one.first_partition}{ended}",
         )
     return table

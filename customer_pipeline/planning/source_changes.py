@@ -30,8 +30,8 @@ _WORDS: Mapping[Kind, str] = {
     "arrived": "a delivery has come since",
     "changed": "its delivery has changed since",
     "vanished": "its delivery is gone from the source; what was loaded stays",
-    "incomplete": "a new delivery is not complete yet",
-    "unusable": "a new delivery cannot be used",
+    "incomplete": "there is another delivery",
+    "unusable": "there is another delivery",
 }
 _ABSENT = "absent"
 

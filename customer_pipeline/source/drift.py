@@ -22,12 +22,14 @@ class Drift:
     """One column that is not as declared.
 
     `column` is the delivered name that is declared; of a new column, the one that was delivered.
-    `delivered_as` is what a renamed column is probably called now.
+    `delivered_as` is what a renamed column is probably called now. `refuses`: no delivery like that is
+    used, so that this is not only for people to know.
     """
 
     column: str
     kind: Kind
     delivered_as: str | None = None
+    refuses: bool = False
 
     def __str__(self) -> str:
         name = f"{self.kind} column {self.column!r}"

@@ -11,8 +11,9 @@ is published. Of a column that the model gained when one of the two was publishe
 knows what it would hold there: it makes no conflict until that partition is redone
 (`ops.messages_without_column`).
 
-What belongs here: who owns a message. What does not: the order of operations on one entity, which
-the reporting models settle by the time at which they happened.
+What belongs here: who owns a message. What does not: what is said of the others (`copies.py`), and
+the order of operations on one entity, which the reporting models settle by the time at which they
+happened.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import literal, quoted
+from customer_pipeline.stages.copies import (
+    ensure_processed,
+    replace_conflicts,
+    replace_processed,
+)
 from customer_pipeline.stages.messages import Messages
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_table
 from customer_pipeline.warehouse.sql import columns_of, stream_into
@@ -50,7 +56,7 @@ def replace_messages(
     """
     columns = columns_of(built, "main", messages.mart)
     _note_columns(connection, messages, column, columns, keys)
-    _ensure_processed(connection, messages, columns)
+    ensure_processed(connection, messages, columns)
     here = f"where {quoted(column)} in (select unnest(?)::date)"
     delivered = f"ops.{quoted(messages.delivered)}"
     key = ", ".join(quoted(name) for name in messages.key)
@@ -69,8 +75,8 @@ def replace_messages(
     )
     _judge(connection, messages, column, columns)
     moved = _replace_owned(connection, messages, column, columns, keys)
-    _replace_processed(connection, messages)
-    _replace_conflicts(connection, messages, column, columns, keys)
+    replace_processed(connection, messages)
+    replace_conflicts(connection, messages, column, columns, keys)
     connection.execute("drop table _touched; drop table _judged")
     return moved
 
@@ -99,18 +105,6 @@ def _note_columns(
     connection.execute(
         f"delete from ops.{_WITHOUT} where mart = ? and partition_key in (select unnest(?))",
         [messages.mart, list(keys)],
-    )
-
-
-def _ensure_processed(
-    connection: duckdb.DuckDBPyConnection, messages: Messages, columns: Mapping[str, str]
-) -> None:
-    ensure_columns(
-        connection,
-        "ops",
-        messages.processed,
-        {name: columns[name] for name in messages.key}
-        | {"partition_key": "VARCHAR", "line": "BIGINT", "copies": "BIGINT", "conflicts": "BIGINT"},
     )
 
 
@@ -203,56 +197,3 @@ def _replace_owned(
     connection.execute(f"delete from {mart} where ({key}) in (select ({key}) from _touched)")
     connection.execute(f"insert into {mart} by name {after}")
     return [partition_key for (partition_key,) in moved]
-
-
-def _replace_processed(connection: duckdb.DuckDBPyConnection, messages: Messages) -> None:
-    processed = f"ops.{quoted(messages.processed)}"
-    key = ", ".join(quoted(name) for name in messages.key)
-    connection.execute(f"delete from {processed} where ({key}) in (select ({key}) from _touched)")
-    connection.execute(
-        f"""
-        insert into {processed} by name
-        select
-            {key},
-            _owner::varchar as partition_key,
-            _owner_line as line,
-            count(*) filter (where _differing = []) - 1 as copies,
-            count(*) filter (where _differing != []) as conflicts,
-        from _judged
-        group by all
-        """
-    )
-
-
-def _replace_conflicts(
-    connection: duckdb.DuckDBPyConnection,
-    messages: Messages,
-    column: str,
-    columns: Mapping[str, str],
-    keys: Sequence[str],
-) -> None:
-    connection.execute(
-        "delete from ops.quarantine where feed = $feed and kind = 'conflict' and ("
-        " partition_key in (select unnest($keys)) or (partition_key, line) in"
-        f" (select ({quoted(column)}::varchar, _line) from _judged))",
-        {"feed": messages.feed, "keys": list(keys)},
-    )
-    known_by = " || ' ' || ".join(f"{quoted(name)}::varchar" for name in messages.key)
-    fields = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in columns)
-    connection.execute(
-        f"""
-        insert into ops.quarantine by name
-        select
-            ? as feed,
-            {quoted(column)}::varchar as partition_key,
-            'conflict' as kind,
-            {quoted(column)} as _date,
-            _line as line,
-            {known_by} || ': ' || array_to_string(_differing, ', ') || ' not as in the message'
-            || ' delivered first (' || _owner::varchar || ' line ' || _owner_line || ')' as reason,
-            to_json(struct_pack({fields}))::varchar as raw,
-        from _judged
-        where _differing != []
-        """,
-        [messages.feed],
-    )

@@ -50,6 +50,6 @@ def _columns(manifest: Manifest) -> CheckResult:
         manifest.partition_key,
         passed=not texts,
         description="; ".join(texts) or nothing,
-        warn_only=manifest.state != "rejected",
+        warn_only=not any(one.refuses for one in manifest.drift),
         metadata={"columns_not_as_declared": len(manifest.drift)},
     )

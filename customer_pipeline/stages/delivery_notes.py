@@ -94,7 +94,8 @@ def _replace_drift(
 ) -> None:
     drift = {
         manifest.partition_key: [
-            ColumnDrift(one.column, one.kind, one.delivered_as) for one in manifest.drift
+            ColumnDrift(one.column, one.kind, one.delivered_as, one.refuses)
+            for one in manifest.drift
         ]
         for manifest in manifests
     }

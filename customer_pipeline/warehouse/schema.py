@@ -120,14 +120,15 @@ alter table ops.deliveries add column if not exists size bigint;
 alter table ops.deliveries add column if not exists modified_ns bigint;
 
 -- Which columns are not as declared: of the deliveries that raw holds, and of newer ones that were
--- refused because of it. `delivered_as` is what a renamed column is probably called now.
+-- refused because of some of it. `delivered_as` is what a renamed column is probably called now.
 create table if not exists ops.delivery_drift (
     feed varchar not null,
     partition_key varchar not null,
-    refused boolean not null,
+    of_refused boolean not null,
     column_name varchar not null,
     kind varchar not null check (kind in ('new', 'absent', 'missing', 'renamed')),
-    delivered_as varchar
+    delivered_as varchar,
+    refuses boolean not null
 );
 
 -- The same by runs of deliveries that follow one another: where each began, where it ended.
@@ -153,7 +154,7 @@ drifted as (
         column_name,
         kind,
         delivered_as,
-        bool_or(refused) as is_refused,
+        bool_or(refuses) as refuses,
     from ops.delivery_drift
     group by all
 ),
@@ -177,7 +178,7 @@ select
     min(partition_key) as first_partition,
     max(partition_key) as last_partition,
     count(*) as partitions,
-    max_by(is_refused, partition_key) as is_refused,
+    max_by(refuses, partition_key) as refuses,
     bool_or(is_newest) as is_ongoing,
 from runs
 group by feed, column_name, kind, delivered_as, run;

@@ -11,7 +11,7 @@ readers), and telling anybody.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import duckdb
 
@@ -25,13 +25,14 @@ class ColumnDrift:
     column_name: str
     kind: str
     delivered_as: str | None
+    refuses: bool
 
 
 @dataclass(frozen=True)
 class SchemaDrift:
     """A column that was not as declared in each of `partitions` deliveries, one after the other.
 
-    `is_refused`: the last of these deliveries is not used because of it. `is_ongoing`: there is no
+    `refuses`: the last of these deliveries is not used because of it. `is_ongoing`: there is no
     newer delivery of the feed, so that the next will probably be like it.
     """
 
@@ -42,7 +43,7 @@ class SchemaDrift:
     first_partition: str
     last_partition: str
     partitions: int
-    is_refused: bool
+    refuses: bool
     is_ongoing: bool
 
 
@@ -61,7 +62,7 @@ def replace_drift(
     """
     connection.execute(
         "delete from ops.delivery_drift where feed = ? and partition_key in (select unnest(?))"
-        " and refused >= ?",
+        " and of_refused >= ?",
         [feed, list(drift), refused],
     )
     insert_rows(
@@ -71,10 +72,8 @@ def replace_drift(
             {
                 "feed": feed,
                 "partition_key": key,
-                "refused": refused,
-                "column_name": one.column_name,
-                "kind": one.kind,
-                "delivered_as": one.delivered_as,
+                "of_refused": refused,
+                **asdict(one),
             }
             for key, found in drift.items()
             for one in found

@@ -67,12 +67,12 @@ def test_a_difference_that_is_allowed_is_a_warning_on_its_day_and_one_that_is_no
     assert "set 'from: stockcode'" in ran.error
 
 
-def test_a_single_day_that_is_refused_is_recorded_though_nothing_is_loaded(
+def test_a_single_day_that_refuses_is_recorded_though_nothing_is_loaded(
     shop: Shop, home: Home
 ) -> None:
     ran = run_days(shop, home, RENAMED)
     assert ran.steps("STEP_FAILURE") == ["extract_orders"]
-    drift = "select feed, column_name, kind, first_partition, is_refused from ops.schema_drift"
+    drift = "select feed, column_name, kind, first_partition, refuses from ops.schema_drift"
     assert query(shop.settings.warehouse_path, drift) == [
         ("orders", "stock_code", "renamed", RENAMED, True)
     ]

@@ -223,7 +223,7 @@ def test_a_renamed_column_stops_the_file_and_suggests_the_rename(read: Read) -> 
     columns = {"id": {}, "email": {}}
     with pytest.raises(ColumnsError, match=r"lacks .*'email'.*set 'from: e_mail'") as refused:
         read(b"id,e_mail\n1,a@b\n", columns=columns)
-    assert refused.value.drift == (Drift("email", "renamed", "e_mail"),)
+    assert refused.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
 
 
 @pytest.mark.parametrize("new_columns", ["fail", "ignore"])
@@ -233,7 +233,7 @@ def test_a_renamed_optional_column_stops_the_file_and_is_not_taken_for_gone(
     columns = {"id": {}, "email": {"optional": True}}
     with pytest.raises(ColumnsError, match=r"set 'from: e_mail'.*'e_mail' under 'ignored") as error:
         read(b"id,e_mail\n1,a@b\n", columns=columns, new_columns=new_columns)
-    assert error.value.drift == (Drift("email", "renamed", "e_mail"),)
+    assert error.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
     # Told that it is another one, the reader goes on.
     fields = {"new_columns": new_columns, "ignored_columns": ["e_mail"]}
     assert read(b"id,e_mail\n1,a@b\n", columns=columns, **fields).drift == (
@@ -247,7 +247,10 @@ def test_columns_that_are_not_alike_are_gone_and_new_and_not_renamed(read: Read)
     assert delivery.drift == (Drift("phone", "absent"), Drift("loyalty", "new"))
     with pytest.raises(ColumnsError) as refused:
         read(b"loyalty,phone\n1,2\n", columns=columns)
-    assert refused.value.drift == (Drift("id", "missing"), Drift("loyalty", "new"))
+    assert refused.value.drift == (
+        Drift("id", "missing", refuses=True),
+        Drift("loyalty", "new", refuses=True),
+    )
 
 
 def test_one_new_column_is_not_the_new_name_of_two(read: Read) -> None:
@@ -255,8 +258,8 @@ def test_one_new_column_is_not_the_new_name_of_two(read: Read) -> None:
     with pytest.raises(ColumnsError) as refused:
         read(b"email_3\na@b\n", columns=columns)
     assert refused.value.drift == (
-        Drift("email_1", "renamed", "email_3"),
-        Drift("email_2", "missing"),
+        Drift("email_1", "renamed", "email_3", refuses=True),
+        Drift("email_2", "missing", refuses=True),
     )
 
 

@@ -64,7 +64,7 @@ def match_columns(
     new = [name for name in delivered if name not in declared]
     absent = [name for name in declared if name not in delivered]
     drift = _drift(absent, new, feed)
-    gone = [one for one in drift if one.kind in ("missing", "renamed")]
+    gone = [one for one in drift if one.refuses and one.kind != "new"]
     if gone:
         raise _columns_are_gone(gone, new, drift, where)
     if new and feed.new_columns == "fail":
@@ -121,11 +121,14 @@ def _drift(absent: Sequence[str], new: Sequence[str], feed: Feed) -> tuple[Drift
         cutoff = _VERY_ALIKE if may_be_absent else _ALIKE
         lookalike = _lookalike(name, set(new) - renamed, cutoff) if is_loaded else None
         if lookalike is None:
-            gone.append(Drift(name, "absent" if may_be_absent else "missing"))
+            kind = "absent" if may_be_absent else "missing"
+            gone.append(Drift(name, kind, refuses=not may_be_absent))
         else:
             renamed.add(lookalike)
-            gone.append(Drift(name, "renamed", lookalike))
-    return (*gone, *(Drift(name, "new") for name in new if name not in renamed))
+            gone.append(Drift(name, "renamed", lookalike, refuses=True))
+    refuses = feed.new_columns == "fail"
+    others = (Drift(name, "new", refuses=refuses) for name in new if name not in renamed)
+    return (*gone, *others)
 
 
 def _lookalike(name: str, others: Collection[str], cutoff: float) -> str | None:
