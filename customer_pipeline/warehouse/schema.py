@@ -1,8 +1,9 @@
 """The warehouse's tables: the ledger's own, and how raw and mart tables come to be and grow.
 
-What belongs here: DDL. Every table is made when it is first needed and gains columns when a feed or
-a model does; nothing is ever dropped or retyped without a person saying so. There are no primary
-keys: with one, DuckDB's file grows with every reload (keys are stated as tests instead).
+What belongs here: DDL (of drift, `schema_drift.py` has it). Every table is made when it is first
+needed and gains columns when a feed or a model does; nothing is ever dropped or retyped without a
+person saying so. There are no primary keys: with one, DuckDB's file grows with every reload (keys are
+stated as tests instead).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import quoted
+from customer_pipeline.warehouse.schema_drift import SCHEMA_DRIFT
 from customer_pipeline.warehouse.sql import columns_of
 
 _LEDGER = """
@@ -119,70 +121,6 @@ create table if not exists ops.waivers (
 alter table ops.deliveries add column if not exists size bigint;
 alter table ops.deliveries add column if not exists modified_ns bigint;
 
--- Which columns are not as declared: of the deliveries that raw holds, and of newer ones that were
--- refused because of some of it. `delivered_as` is what a renamed column is probably called now.
-create table if not exists ops.delivery_drift (
-    feed varchar not null,
-    partition_key varchar not null,
-    of_refused boolean not null,
-    column_name varchar not null,
-    kind varchar not null check (kind in ('new', 'absent', 'missing', 'renamed')),
-    delivered_as varchar,
-    refuses boolean not null
-);
-
--- The same by runs of deliveries that follow one another: where each began, where it ended.
-create or replace view ops.schema_drift as
-with deliveries as (
-    select feed, partition_key from ops.deliveries where state = 'landed'
-    union
-    select feed, partition_key from ops.delivery_drift
-),
-
-numbered as (
-    select
-        *,
-        row_number() over (partition by feed order by partition_key) as number,
-        row_number() over (partition by feed order by partition_key desc) = 1 as is_newest,
-    from deliveries
-),
-
-drifted as (
-    select
-        feed,
-        partition_key,
-        column_name,
-        kind,
-        delivered_as,
-        bool_or(refuses) as refuses,
-    from ops.delivery_drift
-    group by all
-),
-
-runs as (
-    select
-        drifted.*,
-        numbered.is_newest,
-        numbered.number - row_number() over (
-            partition by drifted.feed, column_name, kind, delivered_as order by numbered.number
-        ) as run,
-    from drifted
-    inner join numbered using (feed, partition_key)
-)
-
-select
-    feed,
-    column_name,
-    kind,
-    delivered_as,
-    min(partition_key) as first_partition,
-    max(partition_key) as last_partition,
-    count(*) as partitions,
-    max_by(refuses, partition_key) as refuses,
-    bool_or(is_newest) as is_ongoing,
-from runs
-group by feed, column_name, kind, delivered_as, run;
-
 -- Which warehouse this is: the numbers above mean something in one file only.
 create table if not exists ops.warehouse (id varchar not null);
 insert into ops.warehouse select uuid()::varchar where not exists (from ops.warehouse);
@@ -197,7 +135,7 @@ _LATER_TABLES = frozenset(("waivers", "delivery_drift"))
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the schemas and the pipeline's own tables where they are missing."""
     if not _present(connection) >= _TABLES | _LATER_TABLES:
-        connection.execute(_LEDGER)
+        connection.execute(_LEDGER + SCHEMA_DRIFT)
 
 
 def has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:

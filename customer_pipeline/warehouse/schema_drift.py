@@ -17,6 +17,72 @@ import duckdb
 
 from customer_pipeline.warehouse.sql import columns_of, insert_rows
 
+SCHEMA_DRIFT = """
+-- Which columns are not as declared: of the deliveries that raw holds, and of newer ones that were
+-- refused because of some of it. `delivered_as` is what a renamed column is probably called now.
+create table if not exists ops.delivery_drift (
+    feed varchar not null,
+    partition_key varchar not null,
+    of_refused boolean not null,
+    column_name varchar not null,
+    kind varchar not null check (kind in ('new', 'absent', 'missing', 'renamed')),
+    delivered_as varchar,
+    refuses boolean not null
+);
+
+-- The same by runs of deliveries that follow one another: where each began, where it ended.
+create or replace view ops.schema_drift as
+with deliveries as (
+    select feed, partition_key from ops.deliveries where state = 'landed'
+    union
+    select feed, partition_key from ops.delivery_drift
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (partition by feed order by partition_key) as number,
+        row_number() over (partition by feed order by partition_key desc) = 1 as is_newest,
+    from deliveries
+),
+
+drifted as (
+    select
+        feed,
+        partition_key,
+        column_name,
+        kind,
+        delivered_as,
+        bool_or(refuses) as refuses,
+    from ops.delivery_drift
+    group by all
+),
+
+runs as (
+    select
+        drifted.*,
+        numbered.is_newest,
+        numbered.number - row_number() over (
+            partition by drifted.feed, column_name, kind, delivered_as order by numbered.number
+        ) as run,
+    from drifted
+    inner join numbered using (feed, partition_key)
+)
+
+select
+    feed,
+    column_name,
+    kind,
+    delivered_as,
+    min(partition_key) as first_partition,
+    max(partition_key) as last_partition,
+    count(*) as partitions,
+    max_by(refuses, partition_key) as refuses,
+    bool_or(is_newest) as is_ongoing,
+from runs
+group by feed, column_name, kind, delivered_as, run;
+"""
+
 
 @dataclass(frozen=True)
 class ColumnDrift:

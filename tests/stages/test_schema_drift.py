@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from customer_pipeline.stages.delivery_checks import delivery_checks
+from customer_pipeline.warehouse.compaction import compact
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.schema_drift import SchemaDrift, schema_drift
 from tests.support.one_feed import OneFeed
@@ -161,6 +162,13 @@ def test_a_warehouse_of_older_code_gains_the_record_with_the_next_load(things: O
     assert drift(things.warehouse) == []
     run(things, NEW, DAYS[1])
     assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[1], DAYS[1], True)]
+
+
+def test_a_compacted_warehouse_says_the_same(things: OneFeed) -> None:
+    run(things, NEW, DAYS[0])
+    before = drift(things.warehouse)
+    assert compact(things.warehouse, least_gain=0).outcome == "compacted"
+    assert drift(things.warehouse) == before != []
 
 
 @pytest.mark.parametrize(
