@@ -45,3 +45,8 @@ class StageError(PipelineError):
 
 class TransientError(PipelineError):
     """Something that may pass by itself, such as a held warehouse: worth a retry."""
+
+
+class NotReadyError(TransientError):
+    """A delivery that is there and not complete yet. It is neither missing nor empty, nothing of it
+    is taken, and a retry may find it whole."""

@@ -24,7 +24,14 @@ from customer_pipeline.source.feed import Feed, Source
 _SHAPES_DATA = ("source", "stages")
 _SHAPES_REPORTING = ("reporting",)
 # What a feed says about which deliveries are accepted. Another holiday makes no day stale.
-_JUDGES = ("missing", "quarantine_threshold", "new_columns", "final_newline")
+_JUDGES = (
+    "missing",
+    "quarantine_threshold",
+    "new_columns",
+    "final_newline",
+    "versions",
+    "ready_when",
+)
 
 # A quoted text, or white space and comments of SQL and Jinja. Texts come first, so that what looks
 # like a comment inside a text is not taken for one.

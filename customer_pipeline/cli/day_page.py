@@ -1,6 +1,6 @@
 """One day in a terminal, from its delivery to its published rows, and every attempt at it.
 
-What belongs here: showing it. What does not: gathering it (`planning/day.py`).
+What belongs here: showing it. What does not: gathering it (`planning/detail.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.words import seconds_text, state_text
-from customer_pipeline.planning.day import Day
+from customer_pipeline.planning.detail import Detail
 from customer_pipeline.planning.state import State
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.warehouse.attempts import Attempt
@@ -21,7 +21,7 @@ from customer_pipeline.warehouse.ledger import Published
 _SHORT = 8
 
 
-def show_day(console: Console, state: State, day: Day, window: Window) -> None:
+def show_day(console: Console, state: State, day: Detail, window: Window) -> None:
     """Print all of it; what comes from outside is never taken for markup."""
     console.print(Text.assemble((state.partition_key, "bold"), ": ", state_text(state.kind)))
     console.print(
@@ -29,10 +29,12 @@ def show_day(console: Console, state: State, day: Day, window: Window) -> None:
         f" {window.start.tzinfo}, {window.hours:g} hours",
         highlight=False,
     )
-    for reason in state.reasons:
+    for reason in (*state.reasons, *state.source):
         console.print(Text(f"  {reason}"), soft_wrap=True)
     if day.feeds:
         console.print(_feeds(day))
+    if day.drift:
+        console.print(_drift(day))
     if state.published:
         console.print(_published(state.published, day))
     if day.quarantine:
@@ -42,7 +44,7 @@ def show_day(console: Console, state: State, day: Day, window: Window) -> None:
         console.print(_attempt(attempt, day.requests), soft_wrap=True)
 
 
-def _feeds(day: Day) -> Table:
+def _feeds(day: Detail) -> Table:
     table = Table("feed", title="loaded", title_justify="left")
     for name in ("source rows", "quarantined", "raw rows"):
         table.add_column(name, justify="right")
@@ -58,7 +60,22 @@ def _feeds(day: Day) -> Table:
     return table
 
 
-def _published(row: Published, day: Day) -> Table:
+def _drift(day: Detail) -> Table:
+    table = Table("feed", "column", "is", title="columns not as declared", title_justify="left")
+    table.add_column("since")
+    for one in day.drift:
+        now = f", probably {one.delivered_as!r} now" if one.delivered_as else ""
+        ended = "" if one.is_ongoing else f" to {one.last_partition}"
+        table.add_row(
+            one.feed,
+            Text(one.column_name, overflow="fold"),
+            Text(f"{one.kind}{now}{'; refused' if one.refuses else ''}"),
+            f"{one.first_partition}{ended}",
+        )
+    return table
+
+
+def _published(row: Published, day: Detail) -> Table:
     table = Table(title="published", title_justify="left", show_header=False)
     for mart in day.marts:
         table.add_row(f"rows in {mart.mart}", f"{mart.rows:,}")
@@ -73,7 +90,7 @@ def _published(row: Published, day: Day) -> Table:
     return table
 
 
-def _quarantine(day: Day) -> Table:
+def _quarantine(day: Detail) -> Table:
     table = Table("feed", "kind", title="quarantine", title_justify="left")
     table.add_column("rows", justify="right")
     table.add_column("reason (of the first)", overflow="fold")

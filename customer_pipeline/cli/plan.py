@@ -37,6 +37,10 @@ def plan(
         list[str] | None,
         typer.Option("--feed", help="with stale or all: compare only this feed's deliveries"),
     ] = None,
+    hash_all: Annotated[
+        bool,
+        typer.Option("--hash-all", help="with stale or all: believe no file's size and time"),
+    ] = False,
 ) -> None:
     """Show which days would run, and why; launch nothing."""
     from customer_pipeline.orchestration.location import build_pipeline
@@ -45,7 +49,7 @@ def plan(
     keys = asked_days(pipeline, first, last, feeds or [], where="plan")
     look_at = compared_feeds(pipeline, redo, feeds or [])
     with console.status(f"looking at {counted(len(keys))}"):
-        found = standing(pipeline, keys, look_at=look_at)
+        found = standing(pipeline, keys, look_at=look_at, hash_all=hash_all)
     if feeds and not look_at:
         console.print(f"--redo {redo} compares no deliveries, so --feed makes no difference")
     show_plan(

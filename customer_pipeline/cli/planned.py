@@ -14,7 +14,7 @@ from rich.text import Text
 
 from customer_pipeline.cli.days import complete_days, counted, days_between
 from customer_pipeline.cli.standing import Standing, unknown_feeds
-from customer_pipeline.cli.words import groups_table, seconds_text, span_text
+from customer_pipeline.cli.words import groups_table, seconds_text, show_source, span_text
 from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.planning.groups import grouped
@@ -76,6 +76,7 @@ def show_plan(
     if left:
         console.print(f"\nleft alone: {counted(len(left))}")
         console.print(groups_table(grouped(keys, left), header="why"))
+    show_source(console, keys, found.states)
     _show_runs_in_flight(console, keys, found)
     if runs:
         console.print(f"\n{_time(found, len(runs))}")

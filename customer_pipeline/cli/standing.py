@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from customer_pipeline.cli.instance import kept_instance
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.known import Known, read_known
-from customer_pipeline.planning.source_changes import changed_deliveries
+from customer_pipeline.planning.source_changes import source_changes
 from customer_pipeline.planning.state import State, states
 
 if TYPE_CHECKING:
@@ -32,11 +32,18 @@ class Standing:
     record: Record | None
 
 
-def standing(pipeline: Pipeline, keys: Sequence[str], *, look_at: Sequence[str] = ()) -> Standing:
+def standing(
+    pipeline: Pipeline,
+    keys: Sequence[str],
+    *,
+    look_at: Sequence[str] = (),
+    hash_all: bool = False,
+) -> Standing:
     """How the days `keys` stand now.
 
     Args:
-        look_at: the feeds whose deliveries are compared with what is loaded, which reads them all.
+        look_at: the feeds whose deliveries are compared with what is loaded.
+        hash_all: compare contents also where a file's size and time of change are as they were.
 
     Raises:
         ConfigError: the warehouse cannot be read, or `DAGSTER_HOME` names no folder.
@@ -47,13 +54,14 @@ def standing(pipeline: Pipeline, keys: Sequence[str], *, look_at: Sequence[str] 
     with kept_instance() as instance:
         running = partitions_in_flight(instance, pipeline, datetime.now(UTC)) if instance else {}
         known = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds)
-        changed = changed_deliveries(
+        changes = source_changes(
             {name: pipeline.feeds[name] for name in look_at},
             pipeline.partitions.windows([key for key in keys if key in known.published]),
             known.loaded,
+            hash_all=hash_all,
         )
         found = states(
-            keys, known, code_version=pipeline.code_version, running=running, changed=changed
+            keys, known, code_version=pipeline.code_version, running=running, changes=changes
         )
         record = compare_record(instance, pipeline, found) if instance else None
     return Standing(tuple(found), known, record)

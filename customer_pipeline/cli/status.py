@@ -17,9 +17,9 @@ from customer_pipeline.cli.day_page import show_day
 from customer_pipeline.cli.days import complete_days, counted, days_between
 from customer_pipeline.cli.standing import Standing, standing
 from customer_pipeline.cli.status_json import status_json
-from customer_pipeline.cli.words import groups_table
+from customer_pipeline.cli.words import groups_table, show_source
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.planning.day import read_day
+from customer_pipeline.planning.detail import read_detail
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.planning.state import State
 from customer_pipeline.settings import load_settings
@@ -47,6 +47,9 @@ def status(
         bool,
         typer.Option("--source", help="also compare the source's deliveries with what is loaded"),
     ] = False,
+    hash_all: Annotated[
+        bool, typer.Option("--hash-all", help="with --source: believe no file's size and time")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
 ) -> None:
     """Show how days stand: published, empty, failed, stale, missing, running or waived.
@@ -57,10 +60,11 @@ def status(
 
     pipeline = build_pipeline(load_settings())
     keys = _keys(pipeline, first, last, one_day)
-    found = standing(pipeline, keys, look_at=list(pipeline.feeds) if source else ())
+    look_at = list(pipeline.feeds) if source else ()
+    found = standing(pipeline, keys, look_at=look_at, hash_all=hash_all)
     day = None
     if one_day is not None:
-        day = read_day(
+        day = read_detail(
             pipeline.warehouse,
             pipeline.name,
             one_day,
@@ -105,11 +109,12 @@ def _show_days(console: Console, pipeline: Pipeline, keys: list[str], found: Sta
     console.print()
     console.print(legend(found.states))
     words = {state.partition_key: _words(state) for state in found.states if state.needs_attention}
-    if not words:
+    if words:
+        console.print(f"\n[bold]{counted(len(words))}[/bold] to look at")
+        console.print(groups_table(grouped(keys, words), header="state, and why"))
+    else:
         console.print("\nnothing to look at", style="green")
-        return
-    console.print(f"\n[bold]{counted(len(words))}[/bold] to look at")
-    console.print(groups_table(grouped(keys, words), header="state, and why"))
+    show_source(console, keys, found.states)
 
 
 def _words(state: State) -> str:

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from customer_pipeline.cli.standing import Standing
-from customer_pipeline.planning.day import Day
+from customer_pipeline.planning.detail import Detail
 from customer_pipeline.planning.state import KINDS, State
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
 
-def status_json(pipeline: Pipeline, found: Standing, day: Day | None) -> str:
+def status_json(pipeline: Pipeline, found: Standing, day: Detail | None) -> str:
     """One JSON object, indented. `day` adds all about the one day that was asked for."""
     totals = Counter(state.kind for state in found.states)
     content: dict[str, Any] = {

@@ -6,12 +6,14 @@ What does not belong here: what is shown, which each command knows.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.planning.groups import Group, Span
+from customer_pipeline.planning.groups import Group, Span, grouped
+from customer_pipeline.planning.state import State
 
 _SPANS_SHOWN = 4
 
@@ -57,6 +59,14 @@ def groups_table(groups: Iterable[Group], *, header: str) -> Table:
             lines.append(f"… and {more} more")
         table.add_row("\n".join(lines), f"{group.partitions:,}", Text(group.words))
     return table
+
+
+def show_source(console: Console, keys: Sequence[str], states: Iterable[State]) -> None:
+    """What is to be known of the source's deliveries that no run would change; often nothing."""
+    words = {state.partition_key: "; ".join(state.source) for state in states if state.source}
+    if words:
+        console.print("\nat the source")
+        console.print(groups_table(grouped(keys, words), header="what to know"))
 
 
 def seconds_text(seconds: float) -> str:

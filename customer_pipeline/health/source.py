@@ -13,10 +13,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from customer_pipeline.errors import MissingDeliveryError
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.source.feed import Feed, Source
+from customer_pipeline.source.offers import look
 from customer_pipeline.source.partitions import DailyPartitions, Window
-from customer_pipeline.source.reading import delivery_fingerprint, delivery_path
+from customer_pipeline.source.places import delivery_path, place_of
 
 _AREA = Area("source")
 _NEWEST = 7
@@ -41,9 +43,9 @@ def _look(name: str, feed: Feed, windows: Sequence[Window]) -> Iterator[Finding]
     newest = windows[-1]
     if feed.reader == "python":
         # Only a call can tell; one partition is enough to see that the source answers.
-        there = [newest] if delivery_fingerprint(feed, newest) else []
+        there = [newest] if look(feed, newest, None).state != "missing" else []
     else:
-        there = [window for window in windows if delivery_path(feed, window).exists()]
+        there = [window for window in windows if _is_there(feed, window)]
     if newest in there:
         yield _delivered(name, feed, newest)
     elif feed.may_be_empty(newest.start.date()):
@@ -64,9 +66,16 @@ def _look(name: str, feed: Feed, windows: Sequence[Window]) -> Iterator[Finding]
         yield _nothing(name, feed, windows)
 
 
+def _is_there(feed: Feed, window: Window) -> bool:
+    try:
+        return place_of(feed, window).path.exists()
+    except MissingDeliveryError:
+        return False  # of all versions
+
+
 def _delivered(name: str, feed: Feed, newest: Window) -> Finding:
     if feed.reader != "python":
-        path = delivery_path(feed, newest)
+        path = place_of(feed, newest).path
         if not os.access(path, os.R_OK):
             return _AREA.problem(
                 name, f"{path} cannot be read", "let the user who runs the pipeline read it"
@@ -94,8 +103,8 @@ def _nothing(name: str, feed: Feed, windows: Sequence[Window]) -> Finding:
 
 
 def _any_date(feed: Feed) -> str:
-    """The feed's path as a glob pattern in which every date is a star."""
-    parts = re.split(r"(?<!\{)\{date[^{}]*\}(?!\})", feed.path or "")
+    """The feed's path as a glob pattern in which every date, and a version, is a star."""
+    parts = re.split(r"(?<!\{)\{(?:date|version)[^{}]*\}(?!\})", feed.path or "")
     return "*".join(glob.escape(part.replace("{{", "{").replace("}}", "}")) for part in parts)
 
 

@@ -27,7 +27,7 @@ from customer_pipeline.orchestration.specs import (
     PUBLISHABLE,
     candidate_key,
     candidate_specs,
-    delivery_check,
+    landing_checks,
     landing_spec,
     mart_key,
     mart_specs,
@@ -45,6 +45,8 @@ from customer_pipeline.orchestration.steps import (
     step_settings,
 )
 from customer_pipeline.outcomes import Casualty, CheckResult, first_reasons
+from customer_pipeline.stages.delivery_checks import delivery_checks
+from customer_pipeline.stages.delivery_notes import record_refused
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
 from customer_pipeline.stages.publish import publish
@@ -69,7 +71,7 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name=f"extract_{feed_name}",
         specs=[spec],
-        check_specs=[delivery_check(pipeline, feed_name)],
+        check_specs=landing_checks(pipeline, feed_name),
         **step_settings(pipeline),
     )
     def _extract(
@@ -85,13 +87,16 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
                 landing=pipeline.landing,
                 give_up=not may_retry(context, pipeline),
             )
+            rejected = [manifest for manifest in manifests if manifest.state == "rejected"]
             casualties = [
-                Casualty(m.partition_key, "extract", f"{feed_name}: {m.reason}")
-                for m in manifests
-                if m.state == "rejected"
+                Casualty(m.partition_key, "extract", f"{feed_name}: {m.reason}") for m in rejected
             ]
             record(context, pipeline, casualties)
-            all_lost = len(casualties) == len(manifests)
+            if rejected:
+                record_refused(
+                    feed_name, rejected, landing=pipeline.landing, warehouse=pipeline.warehouse
+                )
+            all_lost = len(rejected) == len(manifests)
             if not all_lost:
                 metadata = {
                     m.partition_key: landing_metadata(m, window)
@@ -102,19 +107,7 @@ def _landing(pipeline: Pipeline, feed_name: str) -> dg.AssetsDefinition:
             yield from events.check_results(
                 context,
                 spec.key,
-                [
-                    CheckResult(
-                        "delivery_is_usable",
-                        m.partition_key,
-                        passed=m.state != "rejected",
-                        description=m.reason or "read as declared",
-                        metadata={
-                            "source_rows": m.source_rows,
-                            "quarantined_rows": m.quarantined_rows,
-                        },
-                    )
-                    for m in manifests
-                ],
+                [check for manifest in manifests for check in delivery_checks(manifest)],
             )
             if all_lost:
                 raise events.failure(casualties, partitions=len(manifests))

@@ -33,10 +33,14 @@ def landing_metadata(manifest: Manifest, window: Window) -> dict[str, Any]:
     }
     if manifest.other_rows:
         shown["rows_of_other_feeds"] = manifest.other_rows
+    if manifest.version is not None:
+        shown["version"] = manifest.version
     if manifest.reason:
         shown["reason"] = manifest.reason
     if manifest.warnings:
-        shown["warnings"] = dg.MetadataValue.md("\n".join(f"- `{w}`" for w in manifest.warnings))
+        shown["warnings"] = _listed(manifest.warnings)
+    if manifest.drift:
+        shown["schema_drift"] = _listed(manifest.drift)
     return shown
 
 
@@ -90,6 +94,12 @@ def mart_metadata(publication: Publication, mart: str, seconds: float) -> dict[s
         if here in publication.previews:
             shown[row.partition_key]["preview"] = _table(publication.previews[here])
     return shown
+
+
+def _listed(values: Sequence[object]) -> dg.MarkdownMetadataValue:
+    """A list of texts, which hold names that a source has given: none of it is markup."""
+    texts = (str(value).replace("`", "'") for value in values)
+    return dg.MetadataValue.md("\n".join(f"- `{text}`" for text in texts))
 
 
 def _table(rows: Sequence[Mapping[str, str | None]]) -> dg.TableMetadataValue:

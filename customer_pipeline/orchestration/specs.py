@@ -14,10 +14,10 @@ import dagster as dg
 from customer_pipeline.orchestration.events import check_spec
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.source.mapping.query import sql_type
+from customer_pipeline.stages.delivery_checks import STATEMENTS
 from customer_pipeline.stages.validate import check_names
 
 PUBLISHABLE = "partition_is_publishable"
-DELIVERY_IS_USABLE = "delivery_is_usable"
 
 
 def landing_key(feed: str) -> dg.AssetKey:
@@ -127,14 +127,16 @@ def mart_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
     ]
 
 
-def delivery_check(pipeline: Pipeline, feed: str) -> dg.AssetCheckSpec:
-    return check_spec(
-        DELIVERY_IS_USABLE,
-        landing_key(feed),
-        description="there is a delivery, it is whole, and no more of it is unreadable than allowed"
-        " (or the feed's rule says that there need not be one)",
-        partitions_def=pipeline.partitions_def,
-    )
+def landing_checks(pipeline: Pipeline, feed: str) -> list[dg.AssetCheckSpec]:
+    return [
+        check_spec(
+            name,
+            landing_key(feed),
+            description=statement,
+            partitions_def=pipeline.partitions_def,
+        )
+        for name, statement in STATEMENTS.items()
+    ]
 
 
 def test_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:

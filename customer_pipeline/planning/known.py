@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from customer_pipeline.warehouse.attempts import Failure, RunTime, failures_of, run_times
 from customer_pipeline.warehouse.connection import Warehouse
-from customer_pipeline.warehouse.deliveries import loaded_fingerprints
+from customer_pipeline.warehouse.deliveries import LoadedContent, loaded_contents
 from customer_pipeline.warehouse.ledger import Published, published_partitions
 from customer_pipeline.warehouse.schema import has_ledger
 from customer_pipeline.warehouse.waivers import Waiver, waivers_of
@@ -18,13 +18,12 @@ from customer_pipeline.warehouse.waivers import Waiver, waivers_of
 
 @dataclass(frozen=True)
 class Known:
-    """Everything by partition key; of what raw holds, the fingerprint by feed. `run_times` are of
-    the newest runs."""
+    """Everything by partition key; what raw holds by feed, too. `run_times` are of the newest runs."""
 
     published: Mapping[str, Published] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
-    loaded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    loaded: Mapping[str, Mapping[str, LoadedContent]] = field(default_factory=dict)
     run_times: tuple[RunTime, ...] = ()
 
 
@@ -45,6 +44,6 @@ def read_known(warehouse: Warehouse, pipeline: str, feeds: Iterable[str]) -> Kno
             published_partitions(connection, pipeline),
             failures_of(connection, pipeline),
             waivers_of(connection, pipeline),
-            loaded_fingerprints(connection, feeds),
+            loaded_contents(connection, feeds),
             tuple(run_times(connection, pipeline)),
         )

@@ -1,73 +1,113 @@
-"""Does the source offer other deliveries now than raw holds?
+"""What the source offers now, beside what raw holds.
 
-Files are hashed and not read as tables, a few at a time, since they may be a year's.
+Looking is cheap (see `source/offers.py`), and a few files at a time are looked at, since they may be
+a year's.
 
-What belongs here: comparing fingerprints. What does not: comparing rows (`verification/source.py`).
+What belongs here: naming the difference. What does not: comparing rows (`verification/source.py`),
+and starting runs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
-from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.offers import Offer, Taken, look
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.reading import delivery_fingerprint
+from customer_pipeline.source.readers.delivered_file import FileState
+from customer_pipeline.warehouse.deliveries import LoadedContent
 
+# arrived: there was none when it was loaded, or it was never loaded. incomplete, unusable: there is
+# something new, which a run cannot take, not yet or not as it is. vanished: sources may keep their
+# deliveries for some weeks only, so that this is told and nothing follows from it.
+Kind = Literal["arrived", "changed", "vanished", "incomplete", "unusable"]
+_WORDS: Mapping[Kind, str] = {
+    "arrived": "a delivery has come since",
+    "changed": "its delivery has changed since",
+    "vanished": "its delivery is gone from the source; what was loaded stays",
+    "incomplete": "there is another delivery",
+    "unusable": "there is another delivery",
+}
 _ABSENT = "absent"
 
 
-def changed_deliveries(
+@dataclass(frozen=True)
+class SourceChange:
+    """How the source differs from raw, for one feed and partition.
+
+    `fingerprint` is of the new content, for `arrived` and `changed`: whoever acts once per change can
+    tell one from the next by it. `reason` says why a new delivery cannot be taken.
+    """
+
+    feed: str
+    partition_key: str
+    kind: Kind
+    fingerprint: str | None = None
+    reason: str = ""
+
+    @property
+    def calls_for_a_run(self) -> bool:
+        """Whether a run could take it in. All other changes are for people to know."""
+        return self.kind in ("arrived", "changed")
+
+    @property
+    def words(self) -> str:
+        return f"{self.feed}: {_WORDS[self.kind]}" + (f": {self.reason}" if self.reason else "")
+
+
+def source_changes(
     feeds: Mapping[str, Feed],
     windows: Sequence[Window],
-    loaded: Mapping[str, Mapping[str, str]],
-) -> dict[str, list[str]]:
-    """What has changed, in words, by partition key; partitions without a change are left out.
-
-    A delivery that cannot be used now, or is gone where no rule allows that (sources may keep
-    deliveries for some weeks only), is no change: a run could only fail of it.
+    loaded: Mapping[str, Mapping[str, LoadedContent]],
+    *,
+    hash_all: bool = False,
+) -> list[SourceChange]:
+    """The changes of these feeds and windows, in the order of windows, then feeds.
 
     Args:
-        loaded: the fingerprint of what raw holds, by partition key and feed.
+        loaded: what raw holds, by partition key and feed.
+        hash_all: believe no file's time of change.
 
     Raises:
         ConfigError: a feed's declaration cannot work.
         TransientError: a source cannot be reached now.
     """
-    pairs = [
-        (name, window)
-        for window, name in product(windows, feeds)
-        if name in loaded.get(window.key, {})
-    ]
-    found: dict[str, list[str]] = {}
+    pairs = [(name, window) for window in windows for name in feeds]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        offered = pool.map(lambda pair: _offered(feeds[pair[0]], pair[1]), pairs)
-        for (name, window), fingerprint in zip(pairs, offered, strict=True):
-            for words in _change(fingerprint, loaded[window.key][name]):
-                found.setdefault(window.key, []).append(f"{name}: {words}")
-    return found
+        found = pool.map(partial(_change, feeds, loaded, hash_all), pairs)
+        return [change for change in found if change]
 
 
-def _offered(feed: Feed, window: Window) -> str | None:
-    """The fingerprint of what a run would load; None when it could only fail."""
-    try:
-        fingerprint = delivery_fingerprint(feed, window)
-    except DeliveryError:
-        return None
-    if fingerprint is None and feed.may_be_empty(window.start.date()):
-        return _ABSENT
-    return fingerprint
+def _change(
+    feeds: Mapping[str, Feed],
+    loaded: Mapping[str, Mapping[str, LoadedContent]],
+    hash_all: bool,
+    pair: tuple[str, Window],
+) -> SourceChange | None:
+    name, window = pair
+    content = loaded.get(window.key, {}).get(name)
+    taken = _taken(content) if content and content.fingerprint != _ABSENT else None
+    offer = look(feeds[name], window, taken, hash_all=hash_all)
+    kind = _kind(offer, taken)
+    return kind and SourceChange(name, window.key, kind, offer.fingerprint, offer.reason)
 
 
-def _change(offered: str | None, loaded: str) -> Iterator[str]:
-    if offered is None or offered == loaded:
-        return
-    if loaded == _ABSENT:
-        yield "a delivery has come since"
-    elif offered == _ABSENT:
-        yield "its delivery is gone since"
-    else:
-        yield "its delivery has changed since"
+def _taken(content: LoadedContent) -> Taken:
+    if content.size is None or content.modified_ns is None:
+        return Taken(content.fingerprint)
+    return Taken(content.fingerprint, FileState(content.size, content.modified_ns))
+
+
+def _kind(offer: Offer, taken: Taken | None) -> Kind | None:
+    if offer.state == "missing":
+        return "vanished" if taken else None
+    if offer.state != "there":
+        return offer.state
+    if taken is None:
+        return "arrived"
+    return "changed" if taken.fingerprint != offer.fingerprint else None

@@ -8,12 +8,15 @@ What belongs here: which state, and why, in words. What does not: what is to be 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from customer_pipeline.planning.known import Known
+from customer_pipeline.planning.source_changes import SourceChange
 from customer_pipeline.warehouse.attempts import Failure
+from customer_pipeline.warehouse.deliveries import LoadedContent
 from customer_pipeline.warehouse.ledger import Published, source_fingerprint
 from customer_pipeline.warehouse.waivers import Waiver
 
@@ -28,7 +31,8 @@ class State:
 
     `reasons` are lines for people; there are none where all is well. `stale` says in which ways
     what is published is old, also of a partition whose newest attempt failed. `running` names the
-    run that works on it.
+    run that works on it, and `source` what else there is to know of its deliveries, which no run
+    would change.
     """
 
     partition_key: str
@@ -39,6 +43,7 @@ class State:
     failure: Failure | None = None
     waiver: Waiver | None = None
     running: str | None = None
+    source: tuple[str, ...] = ()
 
     @property
     def needs_attention(self) -> bool:
@@ -51,31 +56,37 @@ def states(
     *,
     code_version: str,
     running: Mapping[str, str],
-    changed: Mapping[str, Sequence[str]],
+    changes: Iterable[SourceChange],
 ) -> list[State]:
     """The states of the partitions `keys`, in that order.
 
     Args:
         code_version: of the code that a run would use now.
         running: the partitions that runs in flight will touch, each with the run in words.
-        changed: how the source's deliveries differ from what raw holds, in words, where somebody
-            looked.
+        changes: how the source's deliveries differ from what raw holds, where somebody looked.
     """
-    return [
-        _state(key, known, code_version, running.get(key), changed.get(key, ())) for key in keys
-    ]
+    of_key: dict[str, list[SourceChange]] = defaultdict(list)
+    for change in changes:
+        of_key[change.partition_key].append(change)
+    return [_state(key, known, code_version, running.get(key), of_key[key]) for key in keys]
 
 
 def _state(
-    key: str, known: Known, code_version: str, running: str | None, changed: Sequence[str]
+    key: str,
+    known: Known,
+    code_version: str,
+    running: str | None,
+    changes: Sequence[SourceChange],
 ) -> State:
     published, failure = known.published.get(key), known.failures.get(key)
     waiver = known.waivers.get(key)
     stale: tuple[str, ...] = ()
     if published:
+        changed = [change.words for change in changes if change.calls_for_a_run]
         stale = tuple(_stale(published, known.loaded.get(key, {}), code_version, changed))
     kind, reasons = _kind_and_reasons(known, key, stale, running)
-    return State(key, kind, tuple(reasons), stale, published, failure, waiver, running)
+    other = tuple(change.words for change in changes if not change.calls_for_a_run)
+    return State(key, kind, tuple(reasons), stale, published, failure, waiver, running, other)
 
 
 def _kind_and_reasons(
@@ -98,11 +109,15 @@ def _kind_and_reasons(
 
 
 def _stale(
-    published: Published, loaded: Mapping[str, str], code_version: str, changed: Iterable[str]
+    published: Published,
+    loaded: Mapping[str, LoadedContent],
+    code_version: str,
+    changed: Iterable[str],
 ) -> Iterable[str]:
     if published.code_version != code_version:
         yield "the code has changed since"
-    if source_fingerprint(loaded) != published.source_fingerprint:
+    fingerprints = {feed: content.fingerprint for feed, content in loaded.items()}
+    if source_fingerprint(fingerprints) != published.source_fingerprint:
         yield "another delivery is loaded than the one that is published"
     yield from changed
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from customer_pipeline.source.drift import Drift
+from customer_pipeline.source.readers.delivered_file import FileState
+
 LINE = "_line"
 
 
@@ -31,7 +34,8 @@ class Delivery:
     from 1 (Parquet, Python). Columns of text formats are strings, null where the field was empty;
     typed formats keep their types. `fingerprint` is the SHA-256 of what was delivered, `size` its
     bytes as delivered (before decompression). `warnings` are for people: a column that is new, or
-    an optional one that is gone.
+    an optional one that is gone; `drift` says the same as values. `file` is how the file was when it
+    was read, and `version` which one of several it is; None where there is no such thing.
     """
 
     rows: pa.Table
@@ -39,6 +43,9 @@ class Delivery:
     fingerprint: str
     size: int
     warnings: tuple[str, ...] = field(default=())
+    drift: tuple[Drift, ...] = field(default=())
+    file: FileState | None = None
+    version: str | None = None
 
     @property
     def row_count(self) -> int:

@@ -1,7 +1,8 @@
 """The source YAML as frozen values: what a source is, which feeds it offers, and by which rules.
 
 What belongs here: the fields a user may write, their types, defaults and the rules between them.
-What does not: finding and parsing the file, and saying on which line a mistake is (`yaml/`).
+What does not: columns (`column.py`), when a delivery counts (`acceptance.py`), finding and parsing
+the file, and saying on which line a mistake is (`yaml/`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Discriminator,
     Field,
     Tag,
@@ -21,9 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from customer_pipeline.source.acceptance import Day, EmptyDays, ReadyWhen
 from customer_pipeline.source.column import Column, Frozen
-
-Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
 def _plain_name(value: str) -> str:
@@ -37,21 +36,13 @@ def _plain_name(value: str) -> str:
     return value
 
 
-def _written_as_day(value: object) -> object:
-    # Left to itself, pydantic reads 20260309 as seconds since 1970.
-    if type(value) is date or (
-        isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)
-    ):
-        return value
-    raise ValueError(f"{value!r} is not a day; write it as YYYY-MM-DD, such as 2026-03-09")
-
-
 Name = Annotated[str, AfterValidator(_plain_name)]
-Day = Annotated[date, BeforeValidator(_written_as_day)]
 
 # Which readers make use of a field; elsewhere it would be ignored, so it is refused.
 _READER_FIELDS = {
     "path": ("csv", "jsonl", "parquet"),
+    "versions": ("csv", "jsonl", "parquet"),
+    "ready_when": ("csv", "jsonl", "parquet"),
     "compression": ("csv", "jsonl", "parquet"),
     "encoding": ("csv", "jsonl"),
     "delimiter": ("csv",),
@@ -61,13 +52,6 @@ _READER_FIELDS = {
 }
 
 
-class EmptyDays(Frozen):
-    """The days on which no delivery means an empty day and not a failure."""
-
-    weekdays: tuple[Weekday, ...] = ()
-    dates: tuple[Day, ...] = ()
-
-
 class Feed(Frozen):
     """One thing delivered partition by partition."""
 
@@ -75,6 +59,10 @@ class Feed(Frozen):
     # csv, jsonl, parquet: path with {date} or {date:%Y%m%d}; a relative one starts at the folder of
     # the YAML file, and ${NAME} is an environment variable.
     path: str | None = None
+    # Where the path has {version}, which is any text: what several versions of one delivery mean.
+    versions: Literal["refuse", "highest"] = "refuse"
+    # By default a file counts as soon as it is there.
+    ready_when: ReadyWhen | None = None
     compression: Literal["none", "gzip", "zstd"] = "none"
     encoding: str = "utf-8"
     delimiter: str = ","
@@ -116,11 +104,12 @@ class Feed(Frozen):
                 declared[delivered] = declared.get(delivered, True) and column.optional
         return declared | {name: True for name in self.ignored_columns if name not in declared}
 
-    def may_be_empty(self, day: date) -> bool:
-        """Whether the feed's rule allows `day` to have no delivery, or one without rows."""
+    def may_be_empty(self, first: date) -> bool:
+        """Whether the feed's rule allows the partition that begins on `first` to have no delivery, or
+        one without rows."""
         if isinstance(self.missing, EmptyDays):
-            weekday = day.strftime("%A").lower()
-            return weekday in self.missing.weekdays or day in self.missing.dates
+            weekday = first.strftime("%A").lower()
+            return weekday in self.missing.weekdays or first in self.missing.dates
         return self.missing == "empty"
 
     @field_validator("encoding")

@@ -55,10 +55,18 @@ class Partitions(ABC):
     # a key can be cast.
     column: ClassVar[str] = "_date"
     column_type: ClassVar[str] = "DATE"
-    # What one is called, alone and with its article, and a key of it.
+    # What people call one, alone and with its article, and how a path names it.
     noun: ClassVar[str]
     one: ClassVar[str]
-    example: ClassVar[str]
+    in_paths: ClassVar[str]
+    # Some keys, each of which differs from the first in one part of its time alone: whatever tells
+    # them apart tells all partitions apart.
+    some_keys: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def examples(cls) -> list[Window]:
+        """The windows of `some_keys`."""
+        return cls(date(2026, 1, 1), None, ZoneInfo("UTC")).windows(cls.some_keys)
 
     def window(self, key: str) -> Window:
         """The window of `key`.
@@ -70,7 +78,7 @@ class Partitions(ABC):
         if start is None or self._key(start) != key:
             raise PartitionError(
                 f"{key!r} is not {self.one}",
-                todo=f"write it as {self._form}, such as {self.example}",
+                todo=f"write it as {self._form}, such as {self.some_keys[0]}",
             )
         end = self._after(start)
         if _utc(start) < _utc(self._opened) or (self._closed and _utc(end) > _utc(self._closed)):
@@ -160,7 +168,8 @@ class DailyPartitions(Partitions):
     """One a calendar day, from midnight to midnight."""
 
     noun, one = "day", "a day"
-    example = "2026-03-09"
+    in_paths = "{date} or {date:%Y%m%d}"
+    some_keys = ("2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09")
 
     def _parsed(self, key: str) -> datetime | None:
         try:
@@ -179,7 +188,7 @@ class WeeklyPartitions(DailyPartitions):
     """One a calendar week, from Monday to Monday."""
 
     noun, one = "week", "a week"
-    example = "2026-03-09"
+    some_keys = ("2026-03-09", "2026-03-16", "2026-11-09", "2027-03-08")
 
     def _parsed(self, key: str) -> datetime | None:
         start = super()._parsed(key)
@@ -200,7 +209,8 @@ class MonthlyPartitions(DailyPartitions):
     """One a calendar month."""
 
     noun, one = "month", "a month"
-    example = "2026-03-01"
+    in_paths = "{date:%Y-%m}"
+    some_keys = ("2026-03-01", "2026-04-01", "2027-03-01")
 
     def _parsed(self, key: str) -> datetime | None:
         start = super()._parsed(key)
@@ -230,7 +240,11 @@ class HourlyPartitions(Partitions):
 
     column, column_type = "_hour", "VARCHAR"
     noun, one = "hour", "an hour"
-    example = "2026-03-09-13:00"
+    in_paths = "{date:%Y-%m-%d-%H}"
+    some_keys = (
+        *("2026-03-09-13:00", "2026-03-09-14:00", "2026-03-10-13:00"),
+        *("2026-04-09-13:00", "2027-03-09-13:00"),
+    )
 
     def _parsed(self, key: str) -> datetime | None:
         for form in ("%Y-%m-%d-%H:%M%z", "%Y-%m-%d-%H:%M"):

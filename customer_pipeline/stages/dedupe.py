@@ -7,10 +7,13 @@ corrected. The mart holds one row per message, and `ops.processed_<feed>` says w
 it. All three change in the transaction that publishes.
 
 A copy with other content is a conflict. It does not count, and lies in quarantine for as long as it
-is published.
+is published. Of a column that the model gained when one of the two was published already, nobody
+knows what it would hold there: it makes no conflict until that partition is redone
+(`ops.messages_without_column`).
 
-What belongs here: who owns a message. What does not: the order of operations on one entity, which
-the reporting models settle by the time at which they happened.
+What belongs here: who owns a message. What does not: what is said of the others (`copies.py`), and
+the order of operations on one entity, which the reporting models settle by the time at which they
+happened.
 """
 
 from __future__ import annotations
@@ -21,9 +24,17 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import literal, quoted
+from customer_pipeline.stages.copies import (
+    ensure_processed,
+    replace_conflicts,
+    replace_processed,
+)
 from customer_pipeline.stages.messages import Messages
-from customer_pipeline.warehouse.schema import ensure_columns
+from customer_pipeline.warehouse.schema import ensure_columns, ensure_table
 from customer_pipeline.warehouse.sql import columns_of, stream_into
+
+# Which published partitions were made before their model gained a column.
+_WITHOUT = "messages_without_column"
 
 
 def replace_messages(
@@ -44,8 +55,8 @@ def replace_messages(
         StageError: a row without a key.
     """
     columns = columns_of(built, "main", messages.mart)
-    ensure_columns(connection, "ops", messages.delivered, columns)
-    _ensure_processed(connection, messages, columns)
+    _note_columns(connection, messages, column, columns, keys)
+    ensure_processed(connection, messages, columns)
     here = f"where {quoted(column)} in (select unnest(?)::date)"
     delivered = f"ops.{quoted(messages.delivered)}"
     key = ", ".join(quoted(name) for name in messages.key)
@@ -64,21 +75,36 @@ def replace_messages(
     )
     _judge(connection, messages, column, columns)
     moved = _replace_owned(connection, messages, column, columns, keys)
-    _replace_processed(connection, messages)
-    _replace_conflicts(connection, messages, column, columns, keys)
+    replace_processed(connection, messages)
+    replace_conflicts(connection, messages, column, columns, keys)
     connection.execute("drop table _touched; drop table _judged")
     return moved
 
 
-def _ensure_processed(
-    connection: duckdb.DuckDBPyConnection, messages: Messages, columns: Mapping[str, str]
+def _note_columns(
+    connection: duckdb.DuckDBPyConnection,
+    messages: Messages,
+    column: str,
+    columns: Mapping[str, str],
+    keys: Sequence[str],
 ) -> None:
-    ensure_columns(
+    """See that what is delivered has all columns, and note which partitions were published without
+    one of them: not those of `keys`, which are replaced."""
+    ensure_table(
         connection,
         "ops",
-        messages.processed,
-        {name: columns[name] for name in messages.key}
-        | {"partition_key": "VARCHAR", "line": "BIGINT", "copies": "BIGINT", "conflicts": "BIGINT"},
+        _WITHOUT,
+        {"mart": "VARCHAR", "column_name": "VARCHAR", "partition_key": "VARCHAR"},
+    )
+    added = ensure_columns(connection, "ops", messages.delivered, columns)
+    connection.execute(
+        f"insert into ops.{_WITHOUT} select distinct ?, unnest(?), {quoted(column)}::varchar"
+        f" from ops.{quoted(messages.delivered)}",
+        [messages.mart, added],
+    )
+    connection.execute(
+        f"delete from ops.{_WITHOUT} where mart = ? and partition_key in (select unnest(?))",
+        [messages.mart, list(keys)],
     )
 
 
@@ -109,26 +135,42 @@ def _judge(
     key = ", ".join(quoted(name) for name in messages.key)
     content = [name for name in columns if name not in (column, "_line", *messages.key)]
     differing = ", ".join(
-        f"if({quoted(name)} is distinct from first({quoted(name)}) over delivered_first,"
+        f"if({quoted(name)} is distinct from first({quoted(name)}) over delivered_first"
+        f" and not list_contains(_without, {literal(name)})"
+        f" and not list_contains(first(_without) over delivered_first, {literal(name)}),"
         f" [{literal(name)}], [])"
         for name in content
     )
     connection.execute(
         f"""
         create or replace temp table _judged as
+        with without as (
+            select partition_key::date as {quoted(column)}, list(column_name) as _without
+            from ops.{_WITHOUT}
+            where mart = ?
+            group by 1
+        ),
+
+        delivered as (
+            select delivered.*, coalesce(_without, []) as _without
+            from ops.{quoted(messages.delivered)} as delivered
+            semi join _touched using ({key})
+            left join without using ({quoted(column)})
+        )
+
         select
             *,
             row_number() over delivered_first = 1 as _counts,
             first({quoted(column)}) over delivered_first as _owner,
             first(_line) over delivered_first as _owner_line,
             flatten([{differing}]) as _differing,
-        from ops.{quoted(messages.delivered)}
-        semi join _touched using ({key})
+        from delivered
         window delivered_first as (
             partition by {key} order by {quoted(column)}, _line
             rows between unbounded preceding and unbounded following
         )
-        """
+        """,
+        [messages.mart],
     )
 
 
@@ -155,56 +197,3 @@ def _replace_owned(
     connection.execute(f"delete from {mart} where ({key}) in (select ({key}) from _touched)")
     connection.execute(f"insert into {mart} by name {after}")
     return [partition_key for (partition_key,) in moved]
-
-
-def _replace_processed(connection: duckdb.DuckDBPyConnection, messages: Messages) -> None:
-    processed = f"ops.{quoted(messages.processed)}"
-    key = ", ".join(quoted(name) for name in messages.key)
-    connection.execute(f"delete from {processed} where ({key}) in (select ({key}) from _touched)")
-    connection.execute(
-        f"""
-        insert into {processed} by name
-        select
-            {key},
-            _owner::varchar as partition_key,
-            _owner_line as line,
-            count(*) filter (where _differing = []) - 1 as copies,
-            count(*) filter (where _differing != []) as conflicts,
-        from _judged
-        group by all
-        """
-    )
-
-
-def _replace_conflicts(
-    connection: duckdb.DuckDBPyConnection,
-    messages: Messages,
-    column: str,
-    columns: Mapping[str, str],
-    keys: Sequence[str],
-) -> None:
-    connection.execute(
-        "delete from ops.quarantine where feed = $feed and kind = 'conflict' and ("
-        " partition_key in (select unnest($keys)) or (partition_key, line) in"
-        f" (select ({quoted(column)}::varchar, _line) from _judged))",
-        {"feed": messages.feed, "keys": list(keys)},
-    )
-    known_by = " || ' ' || ".join(f"{quoted(name)}::varchar" for name in messages.key)
-    fields = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in columns)
-    connection.execute(
-        f"""
-        insert into ops.quarantine by name
-        select
-            ? as feed,
-            {quoted(column)}::varchar as partition_key,
-            'conflict' as kind,
-            {quoted(column)} as _date,
-            _line as line,
-            {known_by} || ': ' || array_to_string(_differing, ', ') || ' not as in the message'
-            || ' delivered first (' || _owner::varchar || ' line ' || _owner_line || ')' as reason,
-            to_json(struct_pack({fields}))::varchar as raw,
-        from _judged
-        where _differing != []
-        """,
-        [messages.feed],
-    )

@@ -15,7 +15,6 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -26,9 +25,11 @@ import pyarrow.parquet as pq
 
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError, TransientError
 from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
+from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import REASON, exact_rows, mapping_query
 from customer_pipeline.source.partitions import Window
+from customer_pipeline.source.readiness import telling_time
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
@@ -48,11 +49,12 @@ def extract(
 
     Args:
         zone: the source's time zone, for times that name none.
-        give_up: whether a source that cannot be reached now makes a rejected delivery. Otherwise
-            the other partitions are landed, and then the error is raised, for another attempt.
+        give_up: whether a source that cannot be reached now, or a delivery that is not complete yet,
+            makes a rejected delivery. Otherwise the other partitions are landed, and then the error
+            is raised, for another attempt: both may pass by themselves.
 
     Raises:
-        TransientError: a source could not be reached, and `give_up` is false.
+        TransientError: such a source or delivery, and `give_up` is false.
         ConfigError: the feed's declaration cannot work, or the folder is another source's.
     """
     landing.claim()
@@ -100,6 +102,8 @@ class _Extraction:
                 rows = self._mapped(delivery, window)
             except MissingDeliveryError as error:
                 return self._missing(window, str(error))
+            except ColumnsError as error:
+                return self._rejected(window, str(error), error.drift)
             except DeliveryError as error:
                 return self._rejected(window, str(error))
             except TransientError as error:
@@ -140,6 +144,9 @@ class _Extraction:
             other_rows=rows.others,
             size=delivery.size,
             warnings=delivery.warnings,
+            modified_ns=telling_time(delivery.file) if delivery.file else None,
+            version=delivery.version,
+            drift=delivery.drift,
         )
         if rows.quarantined:
             quarantine = _quarantine_table(rows.quarantined, self.landing.column, window)
@@ -165,8 +172,9 @@ class _Extraction:
             return self._rejected(window, reason)
         return self.landing.commit(self._without_rows(window, "absent", "empty by rule"))
 
-    def _rejected(self, window: Window, reason: str) -> Manifest:
-        return self.landing.commit(self._without_rows(window, "rejected", reason))
+    def _rejected(self, window: Window, reason: str, drift: tuple[Drift, ...] = ()) -> Manifest:
+        manifest = self._without_rows(window, "rejected", reason)
+        return self.landing.commit(replace(manifest, drift=drift))
 
     def _without_rows(self, window: Window, state, reason: str) -> Manifest:
         return Manifest(
@@ -187,8 +195,8 @@ class _Extraction:
 
 def _placed(rows: pa.Table, column: str, window: Window) -> pa.Table:
     """`rows` with the partition column in front."""
-    day = pa.repeat(pa.scalar(date.fromisoformat(window.key), pa.date32()), rows.num_rows)
-    return rows.add_column(0, column, day)
+    first = pa.scalar(window.start.date(), pa.date32())
+    return rows.add_column(0, column, pa.repeat(first, rows.num_rows))
 
 
 def _refused(mapped: pa.Table, delivered: pa.Table) -> list[RejectedRow]:

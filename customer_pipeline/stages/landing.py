@@ -14,16 +14,17 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from hashlib import file_digest
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 from filelock import FileLock
 
 from customer_pipeline.disk import sync
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.source.drift import Drift
 
 # What an extract found: rows; nothing, which is right by rule; or what cannot be used.
 State = Literal["landed", "absent", "rejected"]
@@ -36,6 +37,9 @@ class Manifest:
 
     source_rows = landed_rows + quarantined_rows. `other_rows` were in the delivery too, but belong
     to another feed (the feed's `where`). `declaration` is the version of the feed's rules.
+    `size` is the delivery's, in bytes, and `modified_ns` when its file was last changed (nanoseconds
+    since the epoch), where that tells later whether it was changed since. `version` is that of the
+    file, where several may be there, and `drift` says which columns are not as declared.
     """
 
     feed: str
@@ -53,6 +57,26 @@ class Manifest:
     quarantine_file: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    modified_ns: int | None = None
+    version: str | None = None
+    drift: tuple[Drift, ...] = ()
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Manifest | None:
+        """The manifest that was written as `content`; None when other code wrote another kind.
+
+        What older code did not write yet has its default.
+        """
+        known = {one.name for one in fields(cls)}
+        needed = {
+            one.name
+            for one in fields(cls)
+            if one.default is MISSING and one.default_factory is MISSING
+        }
+        if not needed <= content.keys() <= known:
+            return None
+        drift = tuple(Drift(**one) for one in content.get("drift", ()))
+        return cls(**content | {"warnings": tuple(content.get("warnings", ())), "drift": drift})
 
 
 @dataclass(frozen=True)
@@ -97,10 +121,7 @@ class Landing:
             text = (self.folder(feed, key) / MANIFEST).read_text()
         except FileNotFoundError:
             return None
-        content = json.loads(text)
-        if content.keys() != Manifest.__dataclass_fields__.keys():
-            return None  # written by another version of the code: to be extracted again
-        return Manifest(**content | {"warnings": tuple(content["warnings"])})
+        return Manifest.of(json.loads(text))
 
     def data_path(self, manifest: Manifest) -> Path | None:
         return self._path(manifest, manifest.data_file)

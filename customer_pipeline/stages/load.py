@@ -18,6 +18,7 @@ from customer_pipeline.outcomes import Casualty
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import sql_type
+from customer_pipeline.stages.delivery_notes import note_loaded, note_refused
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse
@@ -77,7 +78,8 @@ def load(
         with transaction(connection):
             _prepare_table(connection, feed_name, feed, landing.column)
             _replace_rows(connection, feed_name, feed, usable, landing)
-            _replace_quarantine(connection, feed_name, usable, rejected, landing)
+            note_loaded(connection, feed_name, usable, landing)
+            note_refused(connection, feed_name, rejected, landing)
             _record(connection, feed_name, usable, run_id)
     return Loaded(tuple(usable), tuple(unusable))
 
@@ -140,35 +142,6 @@ def _replace_rows(
             )
 
 
-def _replace_quarantine(
-    connection: duckdb.DuckDBPyConnection,
-    feed_name: str,
-    usable: Sequence[Manifest],
-    rejected: Sequence[Manifest],
-    landing: Landing,
-) -> None:
-    """The unreadable rows of what is loaded stay beside those of a newer delivery that was refused:
-    the ledger counts the ones, and the others say why the newer delivery is not used."""
-    for replaced, kinds in ((usable, ["unreadable", "refused"]), (rejected, ["refused"])):
-        connection.execute(
-            "delete from ops.quarantine where feed = ? and partition_key in (select unnest(?))"
-            " and kind in (select unnest(?))",
-            [feed_name, [manifest.partition_key for manifest in replaced], kinds],
-        )
-        for manifest in replaced:
-            if path := landing.quarantine_path(manifest):
-                connection.execute(
-                    "insert into ops.quarantine by name"
-                    f" select ? as feed, ? as partition_key, {quoted(landing.column)} as _date,"
-                    " ? as kind, line, reason, raw, ? as fingerprint"
-                    " from read_parquet(?, hive_partitioning = false)",
-                    [
-                        *(feed_name, manifest.partition_key, kinds[0]),
-                        *(manifest.fingerprint, str(path)),
-                    ],
-                )
-
-
 def _record(
     connection: duckdb.DuckDBPyConnection,
     feed_name: str,
@@ -194,6 +167,8 @@ def _record(
                 "raw_rows": manifest.landed_rows,
                 "fingerprint": manifest.fingerprint,
                 "declaration": manifest.declaration,
+                "size": manifest.size,
+                "modified_ns": manifest.modified_ns,
                 "run_id": run_id,
                 "loaded_at": loaded_at,
             }

@@ -31,6 +31,7 @@ from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import (
     Published,
     Run,
+    published_partitions,
     record_failures,
     record_moved,
     record_published,
@@ -90,11 +91,16 @@ def publish(
             passing = [key for key in keys if key not in lost]
             for table, columns in raw_tables.items():
                 ensure_table(connection, "raw", table, columns)
+            has_grown = [_prepare_mart(connection, built, mart) for mart in marts]
             moved = _replace_marts(connection, built, marts, messages, column, passing)
             counts = _counts(connection, marts, column, passing)
             rows = _ledger_rows(connection, counts, marts, column, passing, delivered, run)
             record_published(connection, run, rows)
             moved_hashes = _record_moved(connection, marts, column, moved, run)
+            if any(has_grown):
+                # A column more is in the hashes of all partitions, also of those that lack it.
+                others = published_partitions(connection, run.pipeline).keys() - {*passing, *moved}
+                _record_moved(connection, marts, column, sorted(others), run)
             record_failures(connection, run, lost.values())
             record_publication(
                 connection,
@@ -153,7 +159,6 @@ def _replace_marts(
     moved: set[str] = set()
     of_mart = {one.mart: one for one in messages}
     for mart in marts:
-        _prepare_mart(connection, built, mart)
         if mart in of_mart:
             moved.update(
                 replace_messages(connection, built, of_mart[mart], column=column, keys=keys)
@@ -165,7 +170,8 @@ def _replace_marts(
 
 def _prepare_mart(
     connection: duckdb.DuckDBPyConnection, built: duckdb.DuckDBPyConnection, mart: str
-) -> None:
+) -> bool:
+    """Make the mart, or add the columns that it lacks; returns whether there are any such."""
     columns = columns_of(built, "main", mart)
     if gone := [name for name in columns_of(connection, "marts", mart) if name not in columns]:
         raise StageError(
@@ -173,7 +179,7 @@ def _prepare_mart(
             where=f"marts.{mart}",
             todo=f"bring it back, or drop it: alter table marts.{mart} drop column {gone[0]}",
         )
-    ensure_columns(connection, "marts", mart, columns)
+    return bool(ensure_columns(connection, "marts", mart, columns))
 
 
 def _replace_partitions(
@@ -198,8 +204,8 @@ def _record_moved(
     keys: Sequence[str],
     run: Run,
 ) -> dict[str, str]:
-    """Let the ledger tell the truth about partitions that gave messages away, or got some back;
-    returns their new content hashes."""
+    """Let the ledger tell the truth about partitions whose rows are others now: they gave messages
+    away, got some back, or have a column more. Returns their new content hashes."""
     hashes = content_hashes(connection, _relations(marts), column, keys)
     rows = Counter[str]()
     for (_, key), count in _counts(connection, marts, column, keys).items():

@@ -1,7 +1,7 @@
 """Source against landing: is what lies in the landing area what the source offers now?
 
-The delivery is read again. A deep look also maps it again, into a folder of its own, and compares
-every value.
+The delivery is read again as it lies there, whatever its size, its time of change and its marker
+say. A deep look also maps it again, into a folder of its own, and compares every value.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def against_source(
         ConfigError: the feed's declaration cannot work.
         TransientError: the source cannot be reached now.
     """
+    feed = _as_it_lies(feed)
     for window in windows:
         manifest = landing.read(feed_name, window.key)
         if manifest is None:
@@ -42,6 +43,11 @@ def against_source(
             yield Finding(window.key, "landing", what)
         elif what := _changed(feed, window, manifest):
             yield Finding(window.key, "source", f"{feed_name}: {what}")
+
+
+def _as_it_lies(feed: Feed) -> Feed:
+    """The feed with deliveries that count whether or not they are complete."""
+    return feed.model_copy(update={"ready_when": None})
 
 
 def _changed(feed: Feed, window: Window, manifest: Manifest) -> str | None:
@@ -74,6 +80,7 @@ def extracted_again(
 
     Raises the same errors as `against_source`.
     """
+    feed = _as_it_lies(feed)
     scratch = Landing(folder, landing.column, landing.source)
     for again in extract(feed_name, feed, windows, zone=zone, landing=scratch, give_up=False):
         landed = landing.read(feed_name, again.partition_key)
@@ -90,7 +97,8 @@ def extracted_again(
             yield Finding(
                 again.partition_key,
                 "landing",
-                f"{feed_name}: extracting it again gives as many rows with other values",
+                f"{feed_name}: extracting it again gives as many rows with other values"
+                + ("" if landed.declaration == again.declaration else ", under newer rules"),
             )
 
 

@@ -11,6 +11,8 @@ from datetime import datetime
 
 import duckdb
 
+from customer_pipeline.warehouse.sql import columns_of
+
 
 @dataclass(frozen=True)
 class LoadedDelivery:
@@ -26,19 +28,45 @@ class LoadedDelivery:
     loaded_at: datetime
 
 
+@dataclass(frozen=True)
+class LoadedContent:
+    """Which content of a delivery raw holds: its fingerprint (a word where there was no delivery),
+    and of a file its bytes and when it was last changed (nanoseconds since the epoch).
+
+    None where that is not known, or does not tell a later change.
+    """
+
+    fingerprint: str
+    size: int | None = None
+    modified_ns: int | None = None
+
+
+def loaded_contents(
+    connection: duckdb.DuckDBPyConnection, feeds: Iterable[str]
+) -> dict[str, dict[str, LoadedContent]]:
+    """What raw holds, by partition key and feed."""
+    # In a warehouse that nobody has written to since, there are no such columns yet.
+    is_noted = "modified_ns" in columns_of(connection, "ops", "deliveries")
+    state = "size, modified_ns" if is_noted else "null, null"
+    rows = connection.execute(
+        f"select partition_key, feed, fingerprint, {state} from ops.deliveries"
+        " where feed in (select unnest(?))",
+        [list(feeds)],
+    ).fetchall()
+    found: dict[str, dict[str, LoadedContent]] = {}
+    for key, feed, *content in rows:
+        found.setdefault(key, {})[feed] = LoadedContent(*content)
+    return found
+
+
 def loaded_fingerprints(
     connection: duckdb.DuckDBPyConnection, feeds: Iterable[str]
 ) -> dict[str, dict[str, str]]:
     """The fingerprint of what raw holds, by partition key and feed."""
-    rows = connection.execute(
-        "select partition_key, feed, fingerprint from ops.deliveries"
-        " where feed in (select unnest(?))",
-        [list(feeds)],
-    ).fetchall()
-    found: dict[str, dict[str, str]] = {}
-    for key, feed, fingerprint in rows:
-        found.setdefault(key, {})[feed] = fingerprint
-    return found
+    return {
+        key: {feed: content.fingerprint for feed, content in contents.items()}
+        for key, contents in loaded_contents(connection, feeds).items()
+    }
 
 
 def loaded_deliveries(

@@ -1,8 +1,9 @@
 """The warehouse's tables: the ledger's own, and how raw and mart tables come to be and grow.
 
-What belongs here: DDL. Every table is made when it is first needed and gains columns when a feed or
-a model does; nothing is ever dropped or retyped without a person saying so. There are no primary
-keys: with one, DuckDB's file grows with every reload (keys are stated as tests instead).
+What belongs here: DDL (of drift, `schema_drift.py` has it). Every table is made when it is first
+needed and gains columns when a feed or a model does; nothing is ever dropped or retyped without a
+person saying so. There are no primary keys: with one, DuckDB's file grows with every reload (keys are
+stated as tests instead).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import quoted
+from customer_pipeline.warehouse.schema_drift import SCHEMA_DRIFT
 from customer_pipeline.warehouse.sql import columns_of
 
 _LEDGER = """
@@ -124,6 +126,10 @@ create table if not exists ops.backfills (
     launched_by varchar not null,
     launched_at timestamptz not null
 );
+-- How big a delivery's file was and when it was changed last (nanoseconds since the epoch), where
+-- that tells later whether it was changed since.
+alter table ops.deliveries add column if not exists size bigint;
+alter table ops.deliveries add column if not exists modified_ns bigint;
 
 -- Which warehouse this is: the numbers above mean something in one file only.
 create table if not exists ops.warehouse (id varchar not null);
@@ -133,13 +139,13 @@ _TABLES = frozenset(
     ("partitions", "attempts", "deliveries", "quarantine", "publications", "followers", "warehouse")
 )
 # A ledger that only lacks these can be read all the same, as one without such rows.
-_LATER_TABLES = frozenset(("backfills", "waivers"))
+_LATER_TABLES = frozenset(("backfills", "delivery_drift", "waivers"))
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the schemas and the pipeline's own tables where they are missing."""
     if not _present(connection) >= _TABLES | _LATER_TABLES:
-        connection.execute(_LEDGER)
+        connection.execute(_LEDGER + SCHEMA_DRIFT)
 
 
 def has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -170,11 +176,14 @@ def ensure_table(
 
 def ensure_columns(
     connection: duckdb.DuckDBPyConnection, schema: str, table: str, columns: Mapping[str, str]
-) -> None:
+) -> list[str]:
     """Create `schema.table` with `columns` (name to type), or add the columns that it lacks.
 
     Columns that the table has and `columns` lacks stay, and are NULL in new rows only where a feed
     dropped them; a mart refuses (see `stages/publish.py`).
+
+    Returns:
+        The columns that were added to a table that was there: NULL in the rows that it has.
 
     Raises:
         StageError: when a column exists with another type.
@@ -183,14 +192,16 @@ def ensure_columns(
     target = f"{quoted(schema)}.{quoted(table)}"
     if not existing:
         ensure_table(connection, schema, table, columns)
-        return
+        return []
+    added = [name for name in columns if name not in existing]
+    for name in added:
+        connection.execute(f"alter table {target} add column {quoted(name)} {columns[name]}")
     for name, kind in columns.items():
-        if name not in existing:
-            connection.execute(f"alter table {target} add column {quoted(name)} {kind}")
-        elif existing[name] != kind:
+        if existing.get(name, kind) != kind:
             raise StageError(
                 f"column {name} is {existing[name]} in the warehouse, but {kind} is declared now",
                 where=f"{schema}.{table}",
                 todo=f"decide about the old rows: alter table {schema}.{table} alter column"
                 f" {name} type {kind}, or keep the type",
             )
+    return added

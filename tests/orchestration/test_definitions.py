@@ -48,9 +48,9 @@ ASSETS = {
     ],
 }
 CHECKS = {
-    "landing/customers": ["delivery_is_usable"],
-    "landing/events": ["delivery_is_usable"],
-    "landing/orders": ["delivery_is_usable"],
+    "landing/customers": ["columns_are_as_declared", "delivery_is_usable"],
+    "landing/events": ["columns_are_as_declared", "delivery_is_usable"],
+    "landing/orders": ["columns_are_as_declared", "delivery_is_usable"],
     "candidate/daily_summary": [
         "an_order_line_says_what_was_ordered_when",
         "counts_of_a_day_fit_together",

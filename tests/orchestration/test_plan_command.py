@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -81,6 +84,30 @@ def test_a_corrected_delivery_makes_its_day_stale_and_only_for_the_feed_looked_a
     assert would_run(done.output) == [(DAYS[4], "1", "orders: its delivery has changed since")]
     assert "would run: nothing" in typed(*RANGE, "--redo", "stale", "--feed", "customers").output
     assert "--feed makes no difference" in " ".join(typed("--feed", "orders").output.split())
+
+
+def test_a_correction_that_kept_its_files_size_and_time_is_seen_when_every_file_is_opened(
+    terminal: Shop,
+) -> None:
+    terminal.deliver_day(DAYS[0])
+    path, an_hour_ago = terminal.path("orders", DAYS[0]), time.time() - 3600
+    os.utime(path, (an_hour_ago, an_hour_ago))
+    run_stages(terminal.pipeline, DAYS[:1], lake=False)
+    path.write_text(path.read_text().replace("2.50", "9.50"))
+    os.utime(path, (an_hour_ago, an_hour_ago))
+    day = ["--from", DAYS[0], "--to", DAYS[0], "--redo", "stale"]
+    assert "would run: nothing" in typed(*day).output
+    words = "orders: its delivery has changed since"
+    assert would_run(typed(*day, "--hash-all").output) == [(DAYS[0], "1", words)]
+
+
+def test_a_delivery_that_is_gone_is_told_and_its_day_left_alone(published: Shop) -> None:
+    published.withdraw("orders", DAYS[2])
+    shown = typed(*RANGE, "--redo", "stale").output
+    assert "would run: nothing" in shown
+    told = rows_of(shown[shown.index("at the source") :])
+    assert told[0][:2] == (DAYS[2], "1")
+    assert told[0][2].startswith("orders: its delivery is gone from the source")
 
 
 def test_failed_days_run_again_by_default_and_say_why_they_failed(

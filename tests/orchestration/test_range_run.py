@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.dagster_processes import Home, home_template
 from tests.support.runs import Ran, run_days
-from tests.support.shop import Shop, customer, line
+from tests.support.shop import HEADERS, Shop, customer, line
 from tests.support.warehouse import content_hashes, query
 
 # On one worker, which makes what they share once.
@@ -202,9 +202,8 @@ def test_every_day_that_a_step_still_had_is_evaluated_and_the_rest_stays_planned
         if day == CUT and status != "PLANNED"
     }
     assert evaluated_of_cut == {
-        ("landing/customers", "delivery_is_usable"),
-        ("landing/events", "delivery_is_usable"),
-        ("landing/orders", "delivery_is_usable"),
+        *((f"landing/{feed}", "delivery_is_usable") for feed in HEADERS),
+        *((f"landing/{feed}", "columns_are_as_declared") for feed in HEADERS),
         ("validation/daily_customers", "partition_is_publishable"),
     }
     assert evaluated_of_cut < planned

@@ -93,6 +93,27 @@ def test_what_a_function_gets_wrong_is_not_tried_again(
     assert run_days(shop, home, DAY).succeeded
 
 
+def test_a_file_that_is_not_complete_yet_is_waited_for_and_then_fails_its_day_alone(
+    shop: RetryingShop, home: Home
+) -> None:
+    declared = "path: deliveries/customers/{date}.csv"
+    text = shop.source_path.read_text()
+    assert declared in text
+    shop.source_path.write_text(
+        text.replace(declared, f"{declared}\n    ready_when: {{suffix: .done}}")
+    )
+    for day in DAYS:
+        if day != DAY:
+            Path(f"{shop.path('customers', day)}.done").touch()
+    ran = run_days(shop, home, DAYS[0], DAYS[-1])
+    assert ran.steps("STEP_UP_FOR_RETRY") == ["extract_customers"] * 2
+    assert ran.materialized("marts/fct_orders") == [DAYS[0], DAYS[2]]
+    (failed,) = (attempt for attempt in shop.attempts() if attempt[1] == "failed")
+    assert "the delivery is not complete yet: there is no 2026-03-04.csv.done" in failed[3]
+    Path(f"{shop.path('customers', DAY)}.done").touch()
+    assert run_days(shop, home, DAY).succeeded
+
+
 def test_a_missing_file_is_not_tried_again(shop: RetryingShop, home: Home) -> None:
     shop.withdraw("customers", DAY)
     ran = run_days(shop, home, DAY)

@@ -97,7 +97,17 @@ def test_json_has_the_same_for_scripts(mixed: Shop) -> None:
     }
     day = found["days"][2]
     assert list(day) == [
-        *("day", "state", "reasons", "stale", "published", "failure", "waiver", "running"),
+        *(
+            "day",
+            "state",
+            "reasons",
+            "stale",
+            "published",
+            "failure",
+            "waiver",
+            "running",
+            "source",
+        ),
     ]
     assert (day["day"], day["state"], day["failure"]["stage"]) == (FAILED, "failed", "extract")
     assert found["days"][0]["published"]["quarantined_rows"] == 1

@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 import pytest
 
 from customer_pipeline.planning.known import Known
+from customer_pipeline.planning.source_changes import Kind, SourceChange
 from customer_pipeline.planning.state import State, states
 from customer_pipeline.warehouse.attempts import Failure
+from customer_pipeline.warehouse.deliveries import LoadedContent
 from customer_pipeline.warehouse.ledger import Published, source_fingerprint
 from customer_pipeline.warehouse.waivers import Waiver
 
 DAY = "2026-03-04"
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
-LOADED = {DAY: {"orders": "abc"}}
+LOADED = {DAY: {"orders": LoadedContent("abc")}}
 ROW = Published(
     pipeline="daily",
     partition_key=DAY,
@@ -24,7 +26,7 @@ ROW = Published(
     quarantined_rows=1,
     raw_rows=2,
     mart_rows=5,
-    source_fingerprint=source_fingerprint(LOADED[DAY]),
+    source_fingerprint=source_fingerprint({"orders": "abc"}),
     content_hash="h",
     code_version="v1",
     run_id="run",
@@ -36,14 +38,18 @@ PUBLISHED = Known({DAY: ROW}, loaded=LOADED)
 
 
 def state_of(
-    known: Known, *, code: str = "v1", running: str | None = None, changed: tuple[str, ...] = ()
+    known: Known,
+    *,
+    code: str = "v1",
+    running: str | None = None,
+    changes: tuple[SourceChange, ...] = (),
 ) -> State:
     (found,) = states(
         [DAY],
         known,
         code_version=code,
         running={DAY: running} if running else {},
-        changed={DAY: changed} if changed else {},
+        changes=changes,
     )
     return found
 
@@ -87,14 +93,15 @@ def test_a_failed_day_says_that_something_older_is_still_published() -> None:
     assert found.reasons[1:] == ("what was published before is still there",)
 
 
+CHANGED = SourceChange("orders", DAY, "changed", "def")
 STALE = {
     "code": (PUBLISHED, {"code": "v2"}, "the code has changed since"),
     "raw": (
-        replace(PUBLISHED, loaded={DAY: {"orders": "xyz"}}),
+        replace(PUBLISHED, loaded={DAY: {"orders": LoadedContent("xyz")}}),
         {},
         "another delivery is loaded than the one that is published",
     ),
-    "source": (PUBLISHED, {"changed": ("orders: it has changed",)}, "orders: it has changed"),
+    "source": (PUBLISHED, {"changes": (CHANGED,)}, "orders: its delivery has changed since"),
 }
 
 
@@ -108,7 +115,20 @@ def test_a_published_day_is_stale_when_what_made_it_has_changed(
 
 
 def test_all_that_has_changed_is_said() -> None:
-    assert len(state_of(PUBLISHED, code="v2", changed=("orders: new", "events: new")).stale) == 3
+    changes = (CHANGED, SourceChange("events", DAY, "arrived", "def"))
+    assert len(state_of(PUBLISHED, code="v2", changes=changes).stale) == 3
+
+
+@pytest.mark.parametrize("kind", ["vanished", "incomplete", "unusable"])
+def test_what_no_run_could_take_in_is_said_and_makes_no_day_stale(kind: Kind) -> None:
+    change = SourceChange("orders", DAY, kind, reason="so it is")
+    found = state_of(PUBLISHED, changes=(change,))
+    assert (found.kind, found.stale, found.needs_attention) == ("published", (), False)
+    assert found.source == (change.words,)
+
+
+def test_a_change_counts_for_its_own_day_only() -> None:
+    assert state_of(PUBLISHED, changes=(replace(CHANGED, partition_key="2026-03-05"),)).stale == ()
 
 
 def test_a_failed_day_is_failed_and_its_published_rows_may_be_stale_too() -> None:

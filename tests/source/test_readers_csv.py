@@ -11,6 +11,7 @@ import pytest
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import Delivery
+from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.readers.csv_file import read_csv
 
@@ -220,14 +221,50 @@ def test_an_optional_column_that_is_absent_is_null_with_a_warning(read: Read) ->
 
 def test_a_renamed_column_stops_the_file_and_suggests_the_rename(read: Read) -> None:
     columns = {"id": {}, "email": {}}
-    with pytest.raises(DeliveryError, match=r"lacks .*'email'.*set 'from: e_mail'"):
+    with pytest.raises(ColumnsError, match=r"lacks .*'email'.*set 'from: e_mail'") as refused:
         read(b"id,e_mail\n1,a@b\n", columns=columns)
+    assert refused.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
 
 
-def test_a_renamed_optional_column_stops_the_file_as_a_new_one(read: Read) -> None:
+@pytest.mark.parametrize("new_columns", ["fail", "ignore"])
+def test_a_renamed_optional_column_stops_the_file_and_is_not_taken_for_gone(
+    read: Read, new_columns: str
+) -> None:
     columns = {"id": {}, "email": {"optional": True}}
-    with pytest.raises(DeliveryError, match="does not declare: 'e_mail'"):
-        read(b"id,e_mail\n1,a@b\n", columns=columns)
+    with pytest.raises(ColumnsError, match=r"set 'from: e_mail'.*'e_mail' under 'ignored") as error:
+        read(b"id,e_mail\n1,a@b\n", columns=columns, new_columns=new_columns)
+    assert error.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
+    # Told that it is another one, the reader goes on.
+    fields = {"new_columns": new_columns, "ignored_columns": ["e_mail"]}
+    assert read(b"id,e_mail\n1,a@b\n", columns=columns, **fields).drift == (
+        Drift("email", "absent"),
+    )
+
+
+def test_columns_that_are_not_alike_are_gone_and_new_and_not_renamed(read: Read) -> None:
+    columns = {"id": {}, "phone": {"optional": True}}
+    delivery = read(b"id,loyalty\n1,gold\n", columns=columns, new_columns="ignore")
+    assert delivery.drift == (Drift("phone", "absent"), Drift("loyalty", "new"))
+    with pytest.raises(ColumnsError) as refused:
+        read(b"loyalty,phone\n1,2\n", columns=columns)
+    assert refused.value.drift == (
+        Drift("id", "missing", refuses=True),
+        Drift("loyalty", "new", refuses=True),
+    )
+
+
+def test_one_new_column_is_not_the_new_name_of_two(read: Read) -> None:
+    columns = {"email_1": {}, "email_2": {}}
+    with pytest.raises(ColumnsError) as refused:
+        read(b"email_3\na@b\n", columns=columns)
+    assert refused.value.drift == (
+        Drift("email_1", "renamed", "email_3", refuses=True),
+        Drift("email_2", "missing", refuses=True),
+    )
+
+
+def test_a_delivery_that_is_as_declared_has_not_drifted(read: Read) -> None:
+    assert read(b"id,name\n1,Ada\n").drift == ()
 
 
 def test_a_new_column_stops_the_file_or_is_ignored_with_a_warning(read: Read) -> None:

@@ -24,9 +24,10 @@ from customer_pipeline.errors import (
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.places import delivery_path
 from customer_pipeline.source.readers.delivered_file import read_file
 from customer_pipeline.source.readers.text import readable
-from customer_pipeline.source.reading import delivery_path, read_delivery
+from customer_pipeline.source.reading import read_delivery
 
 CSV = b"id,name\n1,Ada\n2,Grace\n"
 

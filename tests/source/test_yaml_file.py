@@ -13,9 +13,10 @@ import pytest
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import PACKAGE
-from customer_pipeline.source.feed import EmptyDays, Source
+from customer_pipeline.source.acceptance import EmptyDays
+from customer_pipeline.source.feed import Source
 from customer_pipeline.source.partitions import DailyPartitions
-from customer_pipeline.source.reading import delivery_path
+from customer_pipeline.source.places import delivery_path
 from customer_pipeline.source.yaml.source_file import load_source
 
 Load = Callable[..., Source]
@@ -256,7 +257,14 @@ def test_yaml_that_is_no_plain_data_is_refused(refuse: Refuse, text: str, words:
     ("fields", "place", "words"),
     [
         ("colums: {}", "colums", "there is no such key; did you mean 'columns'?"),
-        ("zzz: 1", "zzz", "there is no such key; use reader, path, compression,"),
+        ("versions: newest", "versions", "must be 'refuse' or 'highest'"),
+        ("ready_when: {}", "ready_when", "give one of quiet_for, marker, suffix and manifest"),
+        ("ready_when: {suffix: .ok, quiet_for: 5}", "ready_when", "give one of quiet_for, marker,"),
+        ("ready_when: {quiet: 5}", "ready_when.quiet", "did you mean 'quiet_for'?"),
+        ("ready_when: {quiet_for: 0}", "ready_when.quiet_for", "must be greater than 0"),
+        ("ready_when: {quiet_for: 5m}", "ready_when.quiet_for", "must be a"),
+        ("ready_when: {suffix: a/b}", "ready_when", "'suffix' is what a file's name ends in"),
+        ("zzz: 1", "zzz", "there is no such key; use reader, path, versions,"),
         ("missing: empy", "missing", "must be 'fail' or 'empty'; did you mean 'empty'?"),
         ("missing: {weekday: [monday]}", "missing.weekday", "did you mean 'weekdays'?"),
         ("missing: {weekdays: [Saturday]}", "missing.weekdays[0]", "did you mean 'saturday'?"),
@@ -451,6 +459,9 @@ def test_an_unquoted_decimal_in_braces_is_explained(refuse: Refuse) -> None:
         ("{date!r}.csv", "it names {date}", "write {date}"),
         ("{date}}.csv", "the path cannot be used", "double any other brace"),
         ("{date.__class__}.csv", "it names {date.__class__}", "write {date}"),
+        ("{version}.csv", "is the same for different days", "name the whole day"),
+        ("{version:3}{date}.csv", "it names {version}", "write {date}"),
+        ("{version}-{date}-{version}.csv", "has {version} more than once", "write it once"),
     ],
 )
 def test_a_path_that_cannot_be_used_is_refused(
@@ -462,6 +473,35 @@ def test_a_path_that_cannot_be_used_is_refused(
     assert error.what.startswith("feeds.orders.path: ")
     assert what in error.what
     assert todo in error.todo
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "words"),
+    [
+        ("versions: highest", "path", "has no {version}, so there is nothing to choose from"),
+        ("ready_when: {marker: _SUCCESS}", "ready_when.marker", "is the same for different days"),
+        ("ready_when: {manifest: '{day}'}", "ready_when.manifest", "it names {day}"),
+        ("ready_when: {marker: '${NOPE}/{date}'}", "ready_when.marker", "variable NOPE is not set"),
+        ("ready_when: {marker: '{date}{version}'}", "ready_when.marker", "path has none"),
+    ],
+)
+def test_the_paths_of_versions_and_markers_follow_the_same_rules(
+    refuse: Refuse, fields: str, key: str, words: str
+) -> None:
+    text = feed(fields)
+    error = refuse(text)
+    assert error.what.startswith(f"feeds.orders.{key}: ")
+    assert words in error.what
+    assert error.where == f"shop.yaml:{line_of(text, key.partition('.')[0] + ':')}"
+
+
+def test_a_marker_starts_at_the_folder_of_the_file_and_takes_variables(
+    load: Load, tmp_path: Path
+) -> None:
+    for name in ("marker", "manifest"):
+        source = load(feed(f"ready_when: {{{name}: '${{IN}}/{{date}}.ok'}}"), {"IN": "in"})
+        rule = source.feeds["orders"].ready_when
+        assert getattr(rule, name) == str(tmp_path / "in" / "{date}.ok")
 
 
 def test_the_whole_day_may_be_spread_over_a_path(load: Load) -> None:

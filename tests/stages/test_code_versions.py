@@ -153,6 +153,8 @@ def test_a_changed_rule_of_a_feed_makes_a_new_version(root: Path, change: dict[s
         {"quarantine_threshold": 0.5},
         {"new_columns": "ignore"},
         {"final_newline": "optional"},
+        {"versions": "highest"},
+        {"ready_when": {"suffix": ".done"}},
     ],
     ids=lambda change: next(iter(change)),
 )

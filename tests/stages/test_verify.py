@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from datetime import date
@@ -165,6 +166,28 @@ def test_a_source_that_has_changed_since_is_noticed(
     (found,) = findings(verified)
     assert (found.partition_key, found.place) == (DAY, "source")
     assert words in found.what
+
+
+def test_a_correction_that_kept_the_files_size_and_time_is_noticed(verified: Shop) -> None:
+    path = verified.path("orders", DAY)
+    kept = path.stat()
+    path.write_text(path.read_text().replace("2.50", "9.50"))
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert places(findings(verified)) == {(DAY, "source")}
+
+
+def test_a_delivery_without_its_marker_is_compared_as_it_lies(
+    verified: Shop,
+) -> None:
+    declared = "path: deliveries/orders/{date}.csv"
+    rule = f"{declared}\n    ready_when: {{suffix: .done}}"
+    verified.source_path.write_text(SOURCE.replace(declared, rule))
+    assert findings(verified) == []
+    assert findings(verified, deep=True) == []
+    verified.deliver("orders", OTHER, [line(OTHER, 1)])
+    (found,) = findings(verified)
+    assert (found.partition_key, found.place) == (OTHER, "source")
+    assert "the delivery has changed: 1 rows, it was 22" in found.what
 
 
 def test_a_delivery_that_comes_for_an_empty_day_is_noticed(verified: Shop) -> None:

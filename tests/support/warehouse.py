@@ -13,7 +13,15 @@ from typing import Any
 import duckdb
 
 # What differs between two runs that leave the same data, and between two warehouses that hold it.
-_OF_THE_RUN = {"run_id", "loaded_at", "published_at", "started_at", "finished_at", "followed_at"}
+_OF_THE_RUN = {
+    "modified_ns",
+    "run_id",
+    "loaded_at",
+    "published_at",
+    "started_at",
+    "finished_at",
+    "followed_at",
+}
 _TABLES_OF_RUNS = {
     ("ops", "attempts"),
     ("ops", "publications"),

@@ -7,16 +7,21 @@ What does not: types (`mapping/`).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import LINE
+from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
 
 _NAMES_SHOWN = 8
+# How alike two names are (0 to 1) of which one was probably made into the other: enough to suggest
+# it of a delivery that is refused anyway, and enough to refuse one.
+_ALIKE = 0.6
+_VERY_ALIKE = 0.8
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class ColumnMatch:
 
     declared: Mapping[str, bool]
     warnings: tuple[str, ...]
+    drift: tuple[Drift, ...]
 
     def select(self, delivered: pa.Table) -> pa.Table:
         """The declared columns of `delivered`, without metadata, absent ones as nulls."""
@@ -49,25 +55,30 @@ def match_columns(
     `first_lines` says on which line a name was first seen, where a format repeats its names.
 
     Raises:
-        DeliveryError: for a column without a name, two of the same name (in any case), a column
-            that is absent and not optional, or a new one where the feed does not ignore these.
+        DeliveryError: for a column without a name, and two of the same name (in any case).
+        ColumnsError: for a column that is absent and not optional, for an optional one that was
+            renamed, by all appearances, and for a new one where the feed does not ignore these.
     """
     _refuse_unusable_names(delivered, where)
     declared = feed.delivered_columns
     new = [name for name in delivered if name not in declared]
     absent = [name for name in declared if name not in delivered]
-    _refuse_absent([name for name in absent if not declared[name]], new, where)
+    drift = _drift(absent, new, feed)
+    gone = [one for one in drift if one.refuses and one.kind != "new"]
+    if gone:
+        raise _columns_are_gone(gone, new, drift, where)
     if new and feed.new_columns == "fail":
         lines = first_lines or {}
-        raise DeliveryError(
+        raise ColumnsError(
             f"the delivery has columns that the feed does not declare: {_shown(new, lines)}",
             where=where,
             todo="declare them, list them under 'ignored_columns', or set 'new_columns: ignore'",
+            drift=drift,
         )
     warnings = [f"column {name!r} is absent: its values are null" for name in absent]
     if new:
         warnings.append(f"new columns are ignored: {_shown(new)}")
-    return ColumnMatch({name: name not in absent for name in declared}, tuple(warnings))
+    return ColumnMatch({name: name not in absent for name in declared}, tuple(warnings), drift)
 
 
 def with_lines(rows: pa.Table, lines: pa.Array | pa.ChunkedArray) -> pa.Table:
@@ -100,23 +111,49 @@ def _refuse_unusable_names(delivered: Sequence[str], where: str) -> None:
         spellings[name.casefold()] = name
 
 
-def _refuse_absent(absent: list[str], new: list[str], where: str) -> None:
-    if not absent:
-        return
-    todo = "have them delivered, or mark them 'optional: true' in the feed"
+def _drift(absent: Sequence[str], new: Sequence[str], feed: Feed) -> tuple[Drift, ...]:
+    """How each column differs that does; one that was probably renamed does so once, as that."""
+    gone: list[Drift] = []
+    renamed: set[str] = set()
     for name in absent:
-        lookalikes = {other.casefold(): other for other in new}
-        if close := difflib.get_close_matches(name.casefold(), lookalikes, n=1, cutoff=0.6):
-            todo = (
-                f"if {name!r} was renamed, set 'from: {lookalikes[close[0]]}' for its column; "
-                + todo
-            )
-            break
+        # What is listed to be ignored has no values that could be missed.
+        is_loaded, may_be_absent = name not in feed.ignored_columns, feed.delivered_columns[name]
+        cutoff = _VERY_ALIKE if may_be_absent else _ALIKE
+        lookalike = _lookalike(name, set(new) - renamed, cutoff) if is_loaded else None
+        if lookalike is None:
+            kind = "absent" if may_be_absent else "missing"
+            gone.append(Drift(name, kind, refuses=not may_be_absent))
+        else:
+            renamed.add(lookalike)
+            gone.append(Drift(name, "renamed", lookalike, refuses=True))
+    refuses = feed.new_columns == "fail"
+    others = (Drift(name, "new", refuses=refuses) for name in new if name not in renamed)
+    return (*gone, *others)
+
+
+def _lookalike(name: str, others: Collection[str], cutoff: float) -> str | None:
+    spellings = {other.casefold(): other for other in sorted(others)}
+    close = difflib.get_close_matches(name.casefold(), spellings, n=1, cutoff=cutoff)
+    return spellings[close[0]] if close else None
+
+
+def _columns_are_gone(
+    gone: Sequence[Drift], new: Sequence[str], drift: Sequence[Drift], where: str
+) -> ColumnsError:
+    todo = "have them delivered, or mark them 'optional: true' in the feed"
+    renamed = next((one for one in gone if one.kind == "renamed"), None)
+    if renamed:
+        todo = (
+            f"if {renamed.column!r} was renamed, set 'from: {renamed.delivered_as}' for its column;"
+            f" if not, list {renamed.delivered_as!r} under 'ignored_columns'; {todo}"
+        )
     has_new = f"; it has these that the feed does not declare: {_shown(new)}" if new else ""
-    raise DeliveryError(
-        f"the delivery lacks columns that the feed declares: {_shown(absent)}{has_new}",
+    names = _shown([one.column for one in gone])
+    return ColumnsError(
+        f"the delivery lacks columns that the feed declares: {names}{has_new}",
         where=where,
         todo=todo,
+        drift=drift,
     )
 
 

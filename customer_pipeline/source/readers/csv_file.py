@@ -50,4 +50,5 @@ def read_csv(path: Path, feed: Feed) -> Delivery:
         fingerprint=file.fingerprint,
         size=file.size,
         warnings=match.warnings,
+        drift=match.drift,
     )

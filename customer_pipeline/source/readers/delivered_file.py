@@ -34,6 +34,22 @@ class DeliveredFile:
     size: int
 
 
+@dataclass(frozen=True)
+class FileState:
+    """What a look at a file tells without reading it: its bytes, and when it was last changed
+    (nanoseconds since the epoch)."""
+
+    size: int
+    modified_ns: int
+
+
+def state_of(path: Path) -> FileState:
+    """How the file `path` is now. Raises the same errors as `read_file`, but those of unpacking."""
+    with getting_at(path):
+        found = path.stat()
+        return FileState(found.st_size, found.st_mtime_ns)
+
+
 def read_file(path: Path, compression: Compression) -> DeliveredFile:
     """Reads `path` and unpacks it.
 
@@ -43,7 +59,7 @@ def read_file(path: Path, compression: Compression) -> DeliveredFile:
             declared `none`, is cut off or damaged, or goes on after the packed data.
         TransientError: when the system fails to read it.
     """
-    packed = _read_bytes(path)
+    packed = read_bytes(path)
     content = _unpack(packed, compression, str(path))
     return DeliveredFile(content, hashlib.sha256(packed).hexdigest(), len(packed))
 
@@ -53,17 +69,18 @@ def fingerprint_of(path: Path) -> str:
 
     Raises the same errors, but those of unpacking.
     """
-    with _getting_at(path), path.open("rb") as file:
+    with getting_at(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read_bytes(path: Path) -> bytes:
-    with _getting_at(path):
+def read_bytes(path: Path) -> bytes:
+    """The bytes of `path`. Raises the same errors as `read_file`, but those of unpacking."""
+    with getting_at(path):
         return path.read_bytes()
 
 
 @contextmanager
-def _getting_at(path: Path) -> Iterator[None]:
+def getting_at(path: Path) -> Iterator[None]:
     """What goes wrong in here is told as an error of the delivery, or of the system."""
     try:
         yield

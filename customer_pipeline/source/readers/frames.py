@@ -49,6 +49,7 @@ def delivery_of_frames(frames: Sequence[Any], feed: Feed, where: str) -> Deliver
         fingerprint=fingerprint,
         size=size,
         warnings=tuple(dict.fromkeys(text for match in matches for text in match.warnings)),
+        drift=tuple(dict.fromkeys(one for match in matches for one in match.drift)),
     )
 
 

@@ -69,4 +69,5 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
         fingerprint=file.fingerprint,
         size=file.size,
         warnings=match.warnings,
+        drift=match.drift,
     )

@@ -40,6 +40,7 @@ def read_parquet(path: Path, feed: Feed) -> Delivery:
         fingerprint=file.fingerprint,
         size=file.size,
         warnings=match.warnings,
+        drift=match.drift,
     )
 
 

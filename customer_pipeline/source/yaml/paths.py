@@ -1,7 +1,7 @@
-"""The path that a source YAML declares, made absolute: environment variables, the starting folder.
+"""The paths that a source YAML declares, made absolute: environment variables, the starting folder.
 
-What belongs here: what may stand in a declared path, and that it differs from day to day. What does
-not: the path of one day (`reading.py`).
+What belongs here: what may stand in a declared path, and that it differs from partition to
+partition. What does not: the path of one partition (`places.py`).
 """
 
 from __future__ import annotations
@@ -9,46 +9,81 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import DailyPartitions
-from customer_pipeline.source.reading import delivery_path
+from customer_pipeline.source.places import filled, has_version
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _DATE_FORMAT = re.compile(r"\{date:([^{}]*)\}")
 # The others depend on the host's time zone or language, or mean something else elsewhere.
 _DIRECTIVES = {f"%{letter}" for letter in "YymdjHMSGVuaAbB%"} | {"%-d", "%-m"}
-# Each differs from the first in its day, its month or its year alone.
-_DAYS = ("2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09")
+# What of `ready_when` is a path, too.
+_BESIDE = ("marker", "manifest")
 
 
-def with_absolute_path(feed: Feed, folder: Path, environ: Mapping[str, str]) -> Feed:
-    """`feed` with its `path` made absolute: `${NAME}` comes out of `environ`, and a relative path
-    starts at `folder`.
+def with_absolute_paths(
+    feed: Feed, folder: Path, environ: Mapping[str, str], partitions: type[DailyPartitions]
+) -> Feed:
+    """`feed` with its paths made absolute: `${NAME}` comes out of `environ`, and a relative path
+    starts at `folder`. Each must be another one for each of the `partitions`.
 
     Raises:
-        ConfigError: with what is wrong and what to do, but not where, when the path cannot be used.
+        ConfigError: with what is wrong and what to do, when a path cannot be used; `where` is the
+            key of the feed under which it stands.
     """
-    template = _VARIABLE.sub(lambda match: _variable(match[1], environ), feed.path or "")
-    if "${" in template:
-        raise ConfigError("has a '${' that names nothing", todo="write ${NAME}")
-    _require_portable(template)
-    # A path that is absolute replaces the folder.
-    absolute = feed.model_copy(update={"path": os.path.join(_plain(str(folder)), template)})  # noqa: PTH118
-    partitions = DailyPartitions(date(2026, 1, 1), None, ZoneInfo("UTC"))
-    try:
-        paths = {delivery_path(absolute, partitions.window(day)) for day in _DAYS}
-    except ConfigError as error:
-        raise ConfigError(error.what, todo=error.todo) from error
-    if len(paths) < len(_DAYS):
+    path = _absolute("path", feed.path or "", folder, environ, partitions)
+    if "versions" in feed.model_fields_set and not has_version(path):
         raise ConfigError(
-            "is the same for different days, which would all read the same file",
-            todo="name the whole day in it, with {date} or {date:%Y%m%d}",
+            "has no {version}, so there is nothing to choose from",
+            where="path",
+            todo="write {version} where a file's version stands, or leave 'versions' out",
         )
+    rule = feed.ready_when
+    beside = {
+        name: _absolute(f"ready_when.{name}", template, folder, environ, partitions)
+        for name in _BESIDE
+        if rule and (template := getattr(rule, name)) is not None
+    }
+    for name, template in beside.items():
+        if has_version(template) and not has_version(path):
+            raise ConfigError(
+                "has a {version}, and the feed's path has none",
+                where=f"ready_when.{name}",
+                todo="write {version} in both, or in neither",
+            )
+    return feed.model_copy(
+        update={"path": path, "ready_when": rule and rule.model_copy(update=beside)}
+    )
+
+
+def _absolute(
+    name: str,
+    declared: str,
+    folder: Path,
+    environ: Mapping[str, str],
+    partitions: type[DailyPartitions],
+) -> str:
+    try:
+        template = _VARIABLE.sub(lambda match: _variable(match[1], environ), declared)
+        if "${" in template:
+            raise ConfigError("has a '${' that names nothing", todo="write ${NAME}")
+        _require_portable(template)
+        # A path that is absolute replaces the folder.
+        absolute = os.path.join(_plain(str(folder)), template)  # noqa: PTH118
+        windows = partitions.examples()
+        made = {filled(absolute, window, version="1") for window in windows}
+        if len(made) < len(windows):
+            raise ConfigError(
+                f"is the same for different {partitions.noun}s, which would all read the same file",
+                todo=f"name the whole {partitions.noun} in it, with {partitions.in_paths}",
+            )
+        if absolute.replace("{{", "").count("{version}") > 1:
+            raise ConfigError("has {version} more than once", todo="write it once")
+    except ConfigError as error:
+        raise ConfigError(error.what, where=name, todo=error.todo) from error
     return absolute
 
 

@@ -18,9 +18,10 @@ from pydantic import ValidationError
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.functions import import_function
+from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.source.yaml.document import Document, Mistake, Place, read_document
 from customer_pipeline.source.yaml.feed_checks import wrong_with
-from customer_pipeline.source.yaml.paths import with_absolute_path
+from customer_pipeline.source.yaml.paths import with_absolute_paths
 from customer_pipeline.source.yaml.words import place_of, words_of
 
 _MISTAKES_SHOWN = 10
@@ -102,10 +103,10 @@ def _checked(
         if feed.function is not None:
             import_function(feed.function, feed.options)
         if feed.path is not None:
-            return with_absolute_path(feed, folder, environ)
+            return with_absolute_paths(feed, folder, environ, DailyPartitions)
     except ConfigError as error:
-        key = "path" if feed.function is None else "function"
-        document.mistake((*place, key), error.what, error.todo)
+        inner = error.where.split(".") if feed.function is None else ["function"]
+        document.mistake((*place, *inner), error.what, error.todo)
     return feed
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from customer_pipeline.source.acceptance import EmptyDays, ReadyWhen
 from customer_pipeline.source.column import Column
-from customer_pipeline.source.feed import EmptyDays, Feed, Source
+from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.yaml.document import Place
 
 _KINDS = {
@@ -94,6 +95,8 @@ def _keys(place: Place) -> list[str]:
             model = Column
         case ("feeds", _, "missing"):
             model = EmptyDays
+        case ("feeds", _, "ready_when"):
+            model = ReadyWhen
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

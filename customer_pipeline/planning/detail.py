@@ -17,6 +17,7 @@ from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.deliveries import LoadedDelivery, loaded_deliveries
 from customer_pipeline.warehouse.quarantine import Choice, Group, groups
 from customer_pipeline.warehouse.schema import has_ledger
+from customer_pipeline.warehouse.schema_drift import SchemaDrift, schema_drift
 from customer_pipeline.warehouse.sql import columns_of
 
 
@@ -29,19 +30,20 @@ class MartRows:
 
 
 @dataclass(frozen=True)
-class Day:
+class Detail:
     """A partition from delivery to marts: what is loaded per feed, what is published per mart, what
-    is in quarantine and why, and every attempt, oldest first. `requests` says why a backfill was
-    asked for, by its id, where somebody has said so."""
+    is in quarantine and why, every attempt, oldest first, and which columns are not as declared.
+    `requests` says why a backfill was asked for, by its id, where somebody has said so."""
 
     feeds: tuple[LoadedDelivery, ...] = ()
     marts: tuple[MartRows, ...] = ()
     quarantine: tuple[Group, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     requests: Mapping[str, str] = field(default_factory=dict)
+    drift: tuple[SchemaDrift, ...] = ()
 
 
-def read_day(
+def read_detail(
     warehouse: Warehouse,
     pipeline: str,
     key: str,
@@ -49,7 +51,7 @@ def read_day(
     feeds: Iterable[str],
     marts: Iterable[str],
     column: str,
-) -> Day:
+) -> Detail:
     """What there is of the partition `key`; nothing before the first run.
 
     Args:
@@ -60,16 +62,17 @@ def read_day(
         ConfigError: it is no DuckDB file.
     """
     if not warehouse.exists:
-        return Day()
+        return Detail()
     with warehouse.read() as connection:
         if not has_ledger(connection):
-            return Day()
-        return Day(
+            return Detail()
+        return Detail(
             tuple(loaded_deliveries(connection, feeds, key)),
             tuple(_mart_rows(connection, mart, column, key) for mart in marts),
             tuple(groups(connection, Choice(first=key, last=key))),
             tuple(attempts_at(connection, pipeline, key)),
             reasons_of(connection, pipeline),
+            tuple(schema_drift(connection, feeds, at=key)),
         )
 
 

@@ -1,0 +1,83 @@
+"""What a feed offers for a window now, looked at as cheaply as can be: a file that has the size and
+the time of change of the content that is known has that content, and is not opened.
+
+That a file's time tells the truth is the one thing that has to be believed; whoever does not can have
+every file hashed.
+
+What belongs here: looking, without reading rows. What does not: what follows from it
+(`planning/source_changes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from customer_pipeline.errors import DeliveryError, MissingDeliveryError, NotReadyError
+from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.partitions import Window
+from customer_pipeline.source.places import place_of
+from customer_pipeline.source.readers.delivered_file import FileState, fingerprint_of, state_of
+from customer_pipeline.source.readers.python_function import read_python
+from customer_pipeline.source.readiness import require_ready
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The content that a file is compared with: its fingerprint, and how the file was then (None
+    where that does not tell whether it has changed since)."""
+
+    fingerprint: str
+    file: FileState | None = None
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What there is: a delivery with its fingerprint; nothing; one that is not complete yet; or one
+    that no run could use, and why."""
+
+    state: Literal["there", "missing", "incomplete", "unusable"]
+    fingerprint: str | None = None
+    reason: str = ""
+
+
+def look(feed: Feed, window: Window, known: Taken | None, *, hash_all: bool = False) -> Offer:
+    """What `feed` offers for `window`. What a Python function gives has to be asked for.
+
+    Args:
+        known: the content that was taken before.
+        hash_all: hash the file also where its size and time say that it is the known one.
+
+    Raises:
+        ConfigError: for a path template or a function that cannot work.
+        TransientError: when the system fails to look, so that there may be anything.
+    """
+    ask: Callable[[], str] = (
+        (lambda: read_python(feed, window).fingerprint)
+        if feed.reader == "python"
+        else (lambda: _fingerprint(feed, window, known, hash_all=hash_all))
+    )
+    try:
+        return Offer("there", ask())
+    except MissingDeliveryError:
+        return Offer("missing")
+    except NotReadyError as error:
+        return Offer("incomplete", reason=str(error))
+    except DeliveryError as error:
+        return Offer("unusable", reason=str(error))
+
+
+def _fingerprint(feed: Feed, window: Window, known: Taken | None, *, hash_all: bool) -> str:
+    place = place_of(feed, window)
+    state = state_of(place.path)
+    if known and known.file == state and not hash_all:
+        return known.fingerprint
+    # Touched, perhaps: then it is still the known content, whatever its marker says.
+    is_like_known = known and (known.file is None or known.file.size == state.size)
+    if known and is_like_known and fingerprint_of(place.path) == known.fingerprint:
+        return known.fingerprint
+    promise = require_ready(feed, window, place, state)
+    fingerprint = fingerprint_of(place.path)
+    promise.require_content(fingerprint)
+    return fingerprint

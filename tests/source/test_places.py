@@ -1,0 +1,103 @@
+"""Where a delivery is when it may come in several versions (case W13)."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from customer_pipeline.errors import DeliveryError, MissingDeliveryError
+from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.places import place_of
+from customer_pipeline.source.reading import read_delivery
+
+CSV = "id\n1\n"
+
+
+@pytest.fixture
+def window() -> Window:
+    return DailyPartitions(date(2026, 1, 1), None, ZoneInfo("UTC")).window("2026-03-01")
+
+
+def feed(path: Path, versions: str = "highest", **fields: Any) -> Feed:
+    return Feed.model_validate(
+        {"reader": "csv", "path": str(path), "versions": versions, "columns": {"id": {}}} | fields
+    )
+
+
+def deliver(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(CSV)
+
+
+@pytest.mark.parametrize(
+    ("template", "files", "version"),
+    [
+        ("{date}-v{version}.csv", ("2026-03-01-v2.csv", "2026-03-01-v10.csv"), "10"),
+        ("{date}{version}.csv", ("2026-03-01.csv",), ""),
+        ("{date}{version}.csv", ("2026-03-01.csv", "2026-03-01_2.csv"), "_2"),
+        ("{date}/r{version}/o.csv", ("2026-03-01/r1/o.csv", "2026-03-01/r2/o.csv"), "2"),
+        ("{version}/{date}.csv", ("3/2026-03-01.csv", "12/2026-03-01.csv"), "12"),
+    ],
+)
+def test_the_highest_version_is_taken_where_the_feed_says_so(
+    tmp_path: Path, window: Window, template: str, files: tuple[str, ...], version: str
+) -> None:
+    deliver(tmp_path, *files)
+    place = place_of(feed(tmp_path / template), window)
+    assert (place.version, str(place.path)) == (version, str(tmp_path / files[-1]))
+    assert read_delivery(feed(tmp_path / template), window).version == version
+
+
+@pytest.mark.parametrize(
+    ("template", "other"),
+    [
+        ("{date}-v{version}.csv", "2026-03-02-v9.csv"),
+        ("{date}-v{version}.csv", "2026-03-01-v9.csv.tmp"),
+        ("{date}-v{version}.csv", ".2026-03-01-v9.csv"),
+        ("{date}-v{version}.csv", "2026-03-01-v9.csv/part"),
+        ("{date:%Y-%m-%-d}{version}.csv", "2026-3-10.csv"),
+        ("{version}{date:%-m-%d}.csv", "23-01.csv"),
+        ("{date}/r{version}/o.csv", "2026-03-01/r9/other.csv"),
+    ],
+)
+def test_another_days_file_or_one_of_another_name_is_no_version_of_it(
+    tmp_path: Path, window: Window, template: str, other: str
+) -> None:
+    deliver(tmp_path, other)
+    with pytest.raises(MissingDeliveryError, match="in any version"):
+        place_of(feed(tmp_path / template), window)
+
+
+def test_two_versions_are_refused_unless_the_feed_says_otherwise(
+    tmp_path: Path, window: Window
+) -> None:
+    declared = feed(tmp_path / "{date}-v{version}.csv").model_copy(update={"versions": "refuse"})
+    deliver(tmp_path, "2026-03-01-v1.csv")
+    assert place_of(declared, window).version == "1"
+    deliver(tmp_path, "2026-03-01-v2.csv")
+    with pytest.raises(DeliveryError, match=r"2 versions.*'1', '2'.*'versions: highest'"):
+        place_of(declared, window)
+
+
+def test_versions_without_an_order_are_refused_whatever_the_feed_says(
+    tmp_path: Path, window: Window
+) -> None:
+    deliver(tmp_path, "2026-03-01-v1.csv", "2026-03-01-vnew.csv")
+    with pytest.raises(DeliveryError, match="nobody can say which of '1' and 'new' is newer"):
+        place_of(feed(tmp_path / "{date}-v{version}.csv"), window)
+
+
+def test_a_folder_that_is_not_there_holds_no_version(tmp_path: Path, window: Window) -> None:
+    with pytest.raises(MissingDeliveryError):
+        place_of(feed(tmp_path / "none" / "{date}-v{version}.csv"), window)
+
+
+def test_what_looks_like_a_pattern_in_a_path_is_none(tmp_path: Path, window: Window) -> None:
+    deliver(tmp_path, "a+[b]/2026-03-01-v1.csv")
+    assert place_of(feed(tmp_path / "a+[b]" / "{date}-v{version}.csv"), window).version == "1"
