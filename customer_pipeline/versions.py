@@ -31,6 +31,7 @@ _JUDGES = (
     "final_newline",
     "versions",
     "ready_when",
+    "look_back",
 )
 
 # A quoted text, or white space and comments of SQL and Jinja. Texts come first, so that what looks

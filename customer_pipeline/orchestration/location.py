@@ -7,6 +7,7 @@ import dagster as dg
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.assets import pipeline_assets
 from customer_pipeline.orchestration.jobs import daily_job, daily_schedule, refresh_job
+from customer_pipeline.orchestration.late_data import late_data_sensor
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_assets
 from customer_pipeline.orchestration.sensors import reporting_sensor
@@ -37,7 +38,7 @@ def build_defs(settings: Settings) -> dg.Definitions:
         assets=[*pipeline_assets(pipeline), reporting_assets(pipeline)],
         jobs=[job, refresh],
         schedules=[daily_schedule(pipeline, job)],
-        sensors=[reporting_sensor(pipeline, refresh)],
+        sensors=[reporting_sensor(pipeline, refresh), late_data_sensor(pipeline, job)],
         # Steps are short and share imports and files: a process each would cost seconds apiece.
         executor=dg.in_process_executor,
     )

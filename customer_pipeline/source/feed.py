@@ -85,6 +85,8 @@ class Feed(Frozen):
         Discriminator(lambda value: "days" if isinstance(value, dict | EmptyDays) else "word"),
     ] = "fail"
     quarantine_threshold: float = Field(default=0.05, ge=0, le=1, strict=True)
+    # Over how many of the newest partitions the source's corrections are looked for.
+    look_back: int = Field(default=7, ge=0, strict=True)
 
     @property
     def required_columns(self) -> tuple[str, ...]:

@@ -12,9 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from customer_pipeline.errors import DeliveryError, MissingDeliveryError, NotReadyError
+from customer_pipeline.errors import (
+    DeliveryError,
+    MissingDeliveryError,
+    NotReadyError,
+    PipelineError,
+)
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import place_of
@@ -81,3 +87,31 @@ def _fingerprint(feed: Feed, window: Window, known: Taken | None, *, hash_all: b
     fingerprint = fingerprint_of(place.path)
     promise.require_content(fingerprint)
     return fingerprint
+
+
+@dataclass(frozen=True)
+class DeliveredFile:
+    """A file as it is at a moment."""
+
+    path: Path
+    state: FileState
+
+
+def file_of(feed: Feed, window: Window) -> DeliveredFile | None:
+    """The file that is delivered for `window` now; None when there is none to be had."""
+    if feed.reader == "python":
+        return None
+    try:
+        path = place_of(feed, window).path
+        return DeliveredFile(path, state_of(path))
+    except PipelineError:
+        return None
+
+
+def unchanged_content(file: DeliveredFile) -> str | None:
+    """The fingerprint of the content that the file had at that moment; None when it has changed."""
+    try:
+        fingerprint = fingerprint_of(file.path)
+        return fingerprint if state_of(file.path) == file.state else None
+    except PipelineError:
+        return None

@@ -28,6 +28,7 @@ from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
 from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import REASON, exact_rows, mapping_query
+from customer_pipeline.source.offers import file_of, unchanged_content
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.readiness import telling_time
 from customer_pipeline.source.reading import read_delivery
@@ -97,18 +98,23 @@ class _Extraction:
     def land(self, window: Window, *, give_up: bool) -> Manifest | TransientError:
         """Read and land one partition. An unreachable source is returned, so that others go on."""
         with self.landing.turn(self.feed_name, window.key):
+            file = file_of(self.feed, window)
             try:
                 delivery = read_delivery(self.feed, window)
                 rows = self._mapped(delivery, window)
             except MissingDeliveryError as error:
                 return self._missing(window, str(error))
             except ColumnsError as error:
-                return self._rejected(window, str(error), error.drift)
+                refused = self._rejected(window, str(error), error.drift)
             except DeliveryError as error:
-                return self._rejected(window, str(error))
+                refused = self._rejected(window, str(error))
             except TransientError as error:
-                return self._rejected(window, str(error)) if give_up else error
-            return self._landed(window, delivery, rows)
+                return self.landing.commit(self._rejected(window, str(error))) if give_up else error
+            else:
+                return self._landed(window, delivery, rows)
+            # Which content was refused, so that it is known when another one comes.
+            content = unchanged_content(file) if file else None
+            return self.landing.commit(replace(refused, fingerprint=content or refused.fingerprint))
 
     def _mapped(self, delivery: Delivery, window: Window) -> _Rows:
         # Threads must not share a connection; all connections share the cores.
@@ -169,12 +175,11 @@ class _Extraction:
 
     def _missing(self, window: Window, reason: str) -> Manifest:
         if not self.feed.may_be_empty(window.start.date()):
-            return self._rejected(window, reason)
+            return self.landing.commit(self._rejected(window, reason))
         return self.landing.commit(self._without_rows(window, "absent", "empty by rule"))
 
     def _rejected(self, window: Window, reason: str, drift: tuple[Drift, ...] = ()) -> Manifest:
-        manifest = self._without_rows(window, "rejected", reason)
-        return self.landing.commit(replace(manifest, drift=drift))
+        return replace(self._without_rows(window, "rejected", reason), drift=drift)
 
     def _without_rows(self, window: Window, state, reason: str) -> Manifest:
         return Manifest(

@@ -98,14 +98,16 @@ def sound(
 def home(
     tmp_path: Path, sound: Shop, session_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Home:
-    """A Dagster home in which a daemon seems to run, and whose schedule is on."""
+    """A Dagster home in which a daemon seems to run, and in which all that can be is on."""
     home = Home(tmp_path / "home", sound.environment, template=home_template(session_folder))
     monkeypatch.setenv("DAGSTER_HOME", str(home.folder))
     with home.instance() as instance:
         beat(instance)
         switch(instance, "schedule", _SCHEDULE, "RUNNING")
         switch(instance, "sensor", _SENSOR, "DECLARED_IN_CODE")
-        tick(instance, "sensor", _SENSOR, "SKIPPED")
+        switch(instance, "sensor", "late_data", "RUNNING")
+        for sensor in (_SENSOR, "late_data"):
+            tick(instance, "sensor", sensor, "SKIPPED")
     return home
 
 

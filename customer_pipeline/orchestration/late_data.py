@@ -1,0 +1,132 @@
+"""What starts runs for partitions that the source corrects, or delivers late.
+
+The sensor looks back over a few partitions per feed (`look_back`), compares what the source offers
+now with what raw holds, and asks for exactly the partitions that differ: once per change, neighbours
+together, and after the scheduled run. A partition that a run works on just now is looked at again
+afterwards, so a correction that comes in between is not lost.
+
+What belongs here: asking for runs. What does not: which partitions (`planning/late_data.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from customer_pipeline.errors import TransientError
+from customer_pipeline.orchestration.instance_view import partitions_in_flight
+from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START, REASON
+from customer_pipeline.planning.known import read_known
+from customer_pipeline.planning.late_data import Late, late_partitions
+from customer_pipeline.planning.pieces import pieces
+from customer_pipeline.planning.source_changes import source_changes
+from customer_pipeline.source.partitions import Window
+
+# Seconds. A tick must be short; the next one looks again.
+_LOCK_TIMEOUT = 5
+_REASON_LENGTH = 300
+
+
+def late_data_sensor(pipeline: Pipeline, job, *, interval: int = 300) -> dg.SensorDefinition:
+    """Asks for the partitions whose deliveries have changed or come since they were run.
+
+    Args:
+        interval: seconds between two looks, at least.
+    """
+
+    @dg.sensor(
+        name="late_data",
+        job=job,
+        minimum_interval_seconds=interval,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description="Runs partitions again when the source has corrected them or delivers late.",
+    )
+    def _sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        now = datetime.now(UTC)
+        # Before the warehouse: what has ended by now has told the warehouse what it did.
+        in_flight = partitions_in_flight(context.instance, pipeline, now)
+        calendar = pipeline.partitions.complete_keys(now)
+        try:
+            late = _late(pipeline, calendar)
+        except TransientError as error:
+            return dg.SkipReason(f"the next tick looks again: {error}")
+        asked: dict[str, str] = json.loads(context.cursor or "{}")
+        new = {
+            one.partition_key: one
+            for one in late
+            if one.partition_key not in in_flight and asked.get(one.partition_key) != one.change
+        }
+        if not new:
+            return dg.SkipReason(_nothing(late, in_flight))
+        kept = {key: asked[key] for key in _newest(calendar, _furthest(pipeline)) if key in asked}
+        return dg.SensorResult(
+            run_requests=[
+                _request([new[key] for key in piece]) for piece in pieces(calendar, new.keys())
+            ],
+            cursor=json.dumps(kept | {key: one.change for key, one in new.items()}),
+        )
+
+    return _sensor
+
+
+def _late(pipeline: Pipeline, calendar: Sequence[str]) -> list[Late]:
+    known = read_known(
+        replace(pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT), pipeline.name, pipeline.feeds
+    )
+    tried = known.published.keys() | known.failures.keys()
+    windows = [
+        window
+        for window in pipeline.partitions.windows(_newest(calendar, _furthest(pipeline)))
+        if window.key in tried
+    ]
+    changes = [
+        change
+        for name, feed in pipeline.feeds.items()
+        for change in source_changes(
+            {name: feed}, _of(windows, _newest(calendar, feed.look_back)), known.loaded
+        )
+    ]
+    refused = {
+        (change.partition_key, change.feed): manifest.fingerprint
+        for change in changes
+        if (manifest := pipeline.landing.read(change.feed, change.partition_key))
+        and manifest.state == "rejected"
+    }
+    return late_partitions(pipeline.feeds, windows, known, changes, refused=refused)
+
+
+def _newest(calendar: Sequence[str], number: int) -> Sequence[str]:
+    return calendar[max(0, len(calendar) - number) :]
+
+
+def _of(windows: Sequence[Window], keys: Sequence[str]) -> list[Window]:
+    return [window for window in windows if window.key in keys]
+
+
+def _furthest(pipeline: Pipeline) -> int:
+    return max(feed.look_back for feed in pipeline.feeds.values())
+
+
+def _request(late: Sequence[Late]) -> dg.RunRequest:
+    reasons = dict.fromkeys(one.reason for one in late)
+    # Without a run key: one that was used starts nothing more, and a source may go back to what it
+    # had before. That each change is asked for once is the cursor's business.
+    return dg.RunRequest(
+        tags={
+            RANGE_START: late[0].partition_key,
+            RANGE_END: late[-1].partition_key,
+            REASON: "; ".join(reasons)[:_REASON_LENGTH],
+        }
+    )
+
+
+def _nothing(late: Sequence[Late], in_flight: Mapping[str, str]) -> str:
+    waiting = [one.partition_key for one in late if one.partition_key in in_flight]
+    if waiting:
+        return f"waiting for the end of {in_flight[waiting[0]]}, which works on {waiting[0]}"
+    return "the source offers nothing new"
