@@ -61,7 +61,7 @@ def test_the_highest_version_is_taken_where_the_feed_says_so(
         ("{date}-v{version}.csv", "2026-03-01-v9.csv.tmp"),
         ("{date}-v{version}.csv", ".2026-03-01-v9.csv"),
         ("{date}-v{version}.csv", "2026-03-01-v9.csv/part"),
-        ("{date:%Y-%m-%-d}{version}.csv", "2026-3-10.csv"),
+        ("{date:%Y-%m-%-d}{version}.csv", "2026-03-10.csv"),
         ("{version}{date:%-m-%d}.csv", "23-01.csv"),
         ("{date}/r{version}/o.csv", "2026-03-01/r9/other.csv"),
     ],
@@ -99,5 +99,6 @@ def test_a_folder_that_is_not_there_holds_no_version(tmp_path: Path, window: Win
 
 
 def test_what_looks_like_a_pattern_in_a_path_is_none(tmp_path: Path, window: Window) -> None:
-    deliver(tmp_path, "a+[b]/2026-03-01-v1.csv")
-    assert place_of(feed(tmp_path / "a+[b]" / "{date}-v{version}.csv"), window).version == "1"
+    deliver(tmp_path, "a+[b]/c+[d]-2026-03-01-v1.csv", "a+[b]/ccd-2026-03-01-v2.csv")
+    template = tmp_path / "a+[b]" / "c+[d]-{date}-v{version}.csv"
+    assert place_of(feed(template), window).version == "1"
