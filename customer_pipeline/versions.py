@@ -25,6 +25,8 @@ _SHAPES_DATA = ("source", "stages")
 _SHAPES_REPORTING = ("reporting",)
 # What a feed says about which deliveries are accepted. Another holiday makes no day stale.
 _JUDGES = ("missing", "quarantine_threshold", "new_columns", "final_newline")
+# What it says about who hears of failures.
+_TELLS = ("owner", "alert_after")
 
 # A quoted text, or white space and comments of SQL and Jinja. Texts come first, so that what looks
 # like a comment inside a text is not taken for one.
@@ -57,7 +59,7 @@ def declaration_version(feed: Feed, zone: str) -> str:
 def _rules(feed: Feed) -> str:
     """The rules that shape a feed's rows: without those that only judge a delivery, and without its
     place, which differs from machine to machine."""
-    rules = feed.model_dump(mode="json", exclude={"path", *_JUDGES})
+    rules = feed.model_dump(mode="json", exclude={"path", *_JUDGES, *_TELLS})
     # A constant null dumps like no constant at all.
     rules["constants"] = [name for name, column in feed.columns.items() if column.is_constant]
     return json.dumps(rules, sort_keys=True)

@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 
 from customer_pipeline.alerts.channels import LOG, Channel, wanting
 from customer_pipeline.alerts.message import Alert, Message, from_json, to_json
+from customer_pipeline.alerts.redaction import redacted, secrets_in
+from customer_pipeline.settings import environment
 
 _SHORTEST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -45,12 +47,21 @@ class Delivery:
 
 
 def note(connection: sqlite3.Connection, alert: Alert, now: datetime) -> bool:
-    """Keep an alert to be told; whether it is the first of its identity."""
-    done = connection.execute(
-        "insert or ignore into alerts (identity, severity, message, noted_at) values (?, ?, ?, ?)",
-        [alert.identity, alert.message.severity, to_json(alert.message), now.timestamp()],
+    """Keep an alert to be told, without secrets; whether it is the first of its identity."""
+    if is_noted(connection, alert.identity):
+        return False
+    message = redacted(alert.message, secrets_in(environment()))
+    connection.execute(
+        "insert into alerts (identity, severity, message, noted_at) values (?, ?, ?, ?)",
+        [alert.identity, message.severity, to_json(message), now.timestamp()],
     )
-    return done.rowcount == 1
+    return True
+
+
+def is_noted(connection: sqlite3.Connection, identity: str) -> bool:
+    """Whether there is such an alert."""
+    found = connection.execute("select 1 from alerts where identity = ?", [identity])
+    return found.fetchone() is not None
 
 
 def route(connection: sqlite3.Connection, channels: Sequence[Channel], now: datetime) -> None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from customer_pipeline.alerts.message import Message
 
 _HIDDEN = "***"
 _SECRET_NAME = re.compile(
@@ -45,6 +48,18 @@ def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     text = _USERINFO.sub(f"{_HIDDEN}@", text)
     text = _HEADER.sub(rf"\1 {_HIDDEN}", text)
     return _ASSIGNED.sub(rf"\1\2{_HIDDEN}", text)
+
+
+def redacted(message: Message, secrets: Iterable[str]) -> Message:
+    """The message with all its texts without secrets."""
+    known = tuple(secrets)
+    return replace(
+        message,
+        title=without_secrets(message.title, known),
+        reason=without_secrets(message.reason, known),
+        lines=tuple(without_secrets(line, known) for line in message.lines),
+        facts=tuple(without_secrets(fact, known) for fact in message.facts),
+    )
 
 
 def without_values(reason: str) -> str:

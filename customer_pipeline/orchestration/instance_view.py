@@ -47,7 +47,7 @@ def partitions_in_flight(
     return {
         key: f"run {run.run_id[:_SHORT]}"
         for run in publishing_runs(instance, pipeline, now)
-        for key in _partitions_of(run, pipeline)
+        for key in partitions_of(run, pipeline)
     }
 
 
@@ -70,7 +70,8 @@ def compare_record(
     return Record(tuple(disagreements), unknown)
 
 
-def _partitions_of(run: dg.DagsterRun, pipeline: Pipeline) -> Sequence[str]:
+def partitions_of(run: dg.DagsterRun, pipeline: Pipeline) -> Sequence[str]:
+    """The keys that a run was asked for; none for a run without partitions."""
     tags = run.tags
     if "dagster/partition" in tags:
         return [tags["dagster/partition"]]

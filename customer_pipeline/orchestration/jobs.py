@@ -15,6 +15,7 @@ from customer_pipeline.orchestration.specs import (
 from customer_pipeline.reporting.refresh import REPORTING
 
 DAILY_JOB = "daily_customer_pipeline"
+DAILY_SCHEDULE = "daily_customer_pipeline_schedule"
 REFRESH_JOB = "reporting_refresh"
 # A scheduled run waits while another one of the same pipeline is active (`dagster.yaml` limits the
 # runs per value of this tag to one), and goes ahead of waiting backfill runs.
@@ -34,15 +35,17 @@ def daily_job(pipeline: Pipeline):
             *(mart_key(mart) for mart in pipeline.marts),
         ),
         description="One day (or many) from its source to the published tables.",
+        owners=pipeline.owners or None,
     )
 
 
-def refresh_job():
+def refresh_job(pipeline: Pipeline):
     """Bring the reporting tables up to what is published."""
     return dg.define_asset_job(
         REFRESH_JOB,
         selection=dg.AssetSelection.groups(REPORTING),
         description="The reporting tables, brought up to what is published.",
+        owners=pipeline.owners or None,
     )
 
 
@@ -54,11 +57,12 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
     """
 
     @dg.schedule(
-        name="daily_customer_pipeline_schedule",
+        name=DAILY_SCHEDULE,
         cron_schedule="0 3 * * *",
         execution_timezone=pipeline.source.timezone,
         job=job,
         default_status=dg.DefaultScheduleStatus.STOPPED,
+        owners=pipeline.owners or None,
     )
     def _schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         closed = pipeline.partitions.complete_keys(context.scheduled_execution_time)

@@ -46,7 +46,15 @@ def _written_as_day(value: object) -> object:
     raise ValueError(f"{value!r} is not a day; write it as YYYY-MM-DD, such as 2026-03-09")
 
 
+def _person_or_team(value: str) -> str:
+    # What Dagster takes for an owner.
+    if not re.fullmatch(r"team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+\.[^@\s]+", value):
+        raise ValueError(f"{value!r} is no owner: write a mail address, or team:name")
+    return value
+
+
 Name = Annotated[str, AfterValidator(_plain_name)]
+Owner = Annotated[str, AfterValidator(_person_or_team)]
 Day = Annotated[date, BeforeValidator(_written_as_day)]
 
 # Which readers make use of a field; elsewhere it would be ignored, so it is refused.
@@ -97,6 +105,10 @@ class Feed(Frozen):
         Discriminator(lambda value: "days" if isinstance(value, dict | EmptyDays) else "word"),
     ] = "fail"
     quarantine_threshold: float = Field(default=0.05, ge=0, le=1, strict=True)
+    # Who hears of failures of this feed, if not the source's owner, and from which failed attempt at
+    # a partition on.
+    owner: Owner | None = None
+    alert_after: int = Field(default=1, ge=1, strict=True)
 
     @property
     def required_columns(self) -> tuple[str, ...]:
@@ -183,6 +195,7 @@ class Source(Frozen):
     start: Day
     end: Day | None = None
     timezone: str
+    owner: Owner | None = None
     feeds: dict[Name, Feed] = Field(min_length=1)
 
     @field_validator("timezone")

@@ -47,6 +47,8 @@ class DailyPartitions:
     # The column that carries the partition in every table and landing file.
     column = "_date"
     column_type = "DATE"
+    # What people call one partition.
+    unit = "day"
 
     def window(self, key: str) -> Window:
         """The window of `key` (`YYYY-MM-DD`).
