@@ -109,12 +109,12 @@ def pending(connection: sqlite3.Connection, channel: Channel, now: datetime) -> 
 
 
 def told_recently(connection: sqlite3.Connection, channel: Channel, since: datetime) -> int:
-    """How many times this channel was spoken to since then. (A digest is one time.)"""
-    (times,) = connection.execute(
-        "select count(distinct told_at) from deliveries where channel = ? and told_at >= ?",
+    """How many alerts this channel was told since then, each by itself or in a digest."""
+    (number,) = connection.execute(
+        "select count(*) from deliveries where channel = ? and told_at >= ?",
         [channel.name, since.timestamp()],
     ).fetchone()
-    return times
+    return number
 
 
 def last_told(connection: sqlite3.Connection, channel: Channel) -> datetime | None:

@@ -18,7 +18,7 @@ from customer_pipeline.alerts.scene import (
     RunPace,
     Why,
 )
-from customer_pipeline.alerts.wording import Words, lines_of
+from customer_pipeline.alerts.wording import Words, alike, lines_of
 
 _CHECKS_SHOWN = 8
 
@@ -65,7 +65,7 @@ def backfill_ended(
         f"{words.pipeline}: backfill {backfill.name} {backfill.status}: {counts}",
         reason=without_values(backfill.reason),
         lines=(
-            *lines_of({key: without_values(reason) for key, reason in failed.items()}, calendar),
+            *lines_of(alike(failed), calendar),
             *lines_of(dict.fromkeys(undone, "not done"), calendar),
         ),
         facts=(f"took {_time((backfill.ended - backfill.started).total_seconds())}",),

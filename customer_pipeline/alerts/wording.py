@@ -78,7 +78,7 @@ def partitions_failed(
     facts = [f"attempt {first.attempts}"] if len(keys) == 1 else []
     if kept:
         facts.append(f"the {kept:,} rows published before are still there")
-    reasons = reasons_of(failures)
+    reasons = alike({failure.partition_key: failure.reason for failure in failures})
     return Message(
         "error",
         f"{words.pipeline}: {words.subject(keys)} failed in {_stages(failures)}",
@@ -118,7 +118,7 @@ def still_failed(
     """The reminder of what was told a day ago or longer, and nobody has mended."""
     keys = [one.condition.shown for one in incidents]
     since = min(one.since for one in incidents)
-    known = {key: without_values(reasons[key]) for key in keys}
+    known = alike({key: reasons[key] for key in keys})
     return Message(
         "error",
         f"{words.pipeline}: {words.subject(keys)} still not published after {_hours(now - since)}",
@@ -145,15 +145,13 @@ def well_again(scope: str, incidents: Sequence[Incident], what: str, counted: st
     )
 
 
-def reasons_of(failures: Sequence[Failure]) -> dict[str, str]:
-    """Why each partition failed, without the values of rows, and without what differs only because
-    a reason names its own partition."""
-    return {
-        failure.partition_key: without_values(failure.reason)
-        if len(failures) == 1
-        else without_values(failure.reason).replace(failure.partition_key, "…")
-        for failure in failures
-    }
+def alike(reasons: Mapping[str, str]) -> dict[str, str]:
+    """The reasons by partition, without the values of rows; those of many without what differs only
+    because each names its own partition."""
+    plain = {key: without_values(reason) for key, reason in reasons.items()}
+    if len(plain) == 1:
+        return plain
+    return {key: reason.replace(key, "…") for key, reason in plain.items()}
 
 
 def lines_of(reasons: Mapping[str, str], calendar: Sequence[str]) -> tuple[str, ...]:

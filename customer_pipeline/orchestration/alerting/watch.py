@@ -65,14 +65,17 @@ class Watch:
             source.owner,
         )
 
-    def look(self, instance: dg.DagsterInstance) -> None:
+    def look(self, instance: dg.DagsterInstance, now: datetime | None = None) -> None:
         """Look once, and note all that there is to tell.
+
+        Args:
+            now: another moment than the present.
 
         Raises:
             ConfigError: the warehouse, or the file of alerts, cannot be used. What could be noted all
                 the same is noted.
         """
-        now = datetime.now(UTC)
+        now = now or datetime.now(UTC)
         with self.store.transaction() as connection:
             began = watching_since(connection, now)
             last = datetime.fromtimestamp(float(note_of(connection, "looked_at") or 0), UTC)
