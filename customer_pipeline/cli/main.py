@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli import maintain, plan, quarantine, run, status, verify, waive
+from customer_pipeline.cli import alerts, maintain, plan, quarantine, run, status, verify, waive
 from customer_pipeline.errors import PipelineError
 
 cli = typer.Typer(
@@ -16,6 +16,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
+cli.add_typer(alerts.app, name="alerts")
 cli.command("maintain")(maintain.maintain)
 cli.command("plan")(plan.plan)
 cli.command("quarantine")(quarantine.quarantine)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from customer_pipeline.cli.days import counted, days_between
+from customer_pipeline.cli.person import who
 from customer_pipeline.cli.words import span_text
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.groups import grouped
@@ -60,7 +60,7 @@ def waive(
         else:
             published = published_partitions(connection, pipeline.name)
             _refuse(keys, [key for key in keys if key in published], "published")
-            now, who = datetime.now(UTC), _who()
+            now, who = datetime.now(UTC), who()
             grant_waivers(
                 connection, pipeline.name, [Waiver(key, reason, who, now) for key in keys]
             )
@@ -81,10 +81,3 @@ def _refuse(keys: Sequence[str], wrong: Sequence[str], what: str) -> None:
 def _spans(keys: Sequence[str], chosen: Sequence[str]) -> str:
     (group,) = grouped(keys, dict.fromkeys(chosen, ""))
     return ", ".join(map(span_text, group.spans))
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"  # a process without a user's name, as in some containers
