@@ -60,9 +60,9 @@ def waive(
         else:
             published = published_partitions(connection, pipeline.name)
             _refuse(keys, [key for key in keys if key in published], "published")
-            now, who = datetime.now(UTC), who()
+            now, person = datetime.now(UTC), who()
             grant_waivers(
-                connection, pipeline.name, [Waiver(key, reason, who, now) for key in keys]
+                connection, pipeline.name, [Waiver(key, reason, person, now) for key in keys]
             )
     outcome = "owed again" if undo else f"waived: {reason}"
     console.print(Text(f"{_spans(keys, keys)}: {counted(len(keys))} {outcome}"))

@@ -172,7 +172,7 @@ def test_a_killed_worker_is_told_unless_dagster_finishes_its_day(services: Servi
     services.api.launch_days(JOB, [lost], max_retries="0")
     os.kill(services.waiting_run(), signal.SIGKILL)
     (message,) = services.told(f"{lost} lost in a failed run", seconds=60)
-    assert "run worker" in message.body
+    assert "unexpectedly exited with exit code -9" in message.body
     services.api.launch_days(JOB, [retried])
     process = services.waiting_run()
     services.switch("wait", on=False)

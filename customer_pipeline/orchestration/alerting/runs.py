@@ -24,6 +24,7 @@ WILL_RETRY, RETRIED_BY = "dagster/will_retry", "dagster/auto_retry_run_id"
 # What Dagster needs at most to start a retry that it has announced.
 _RETRY_STARTS = timedelta(minutes=10)
 _EARLIER_RUNS = 10
+_OUTSIDE = "marked as failed from outside"
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,12 @@ def ended_at(record: dg.RunRecord) -> datetime:
 
 def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
     """The first error of a run, or what Dagster says of a run that has none of its own."""
-    kinds = {dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.RUN_FAILURE}
+    kinds = {
+        dg.DagsterEventType.STEP_FAILURE,
+        dg.DagsterEventType.ENGINE_EVENT,
+        dg.DagsterEventType.RUN_FAILURE,
+    }
+    noticed = ""
     for record in instance.get_records_for_run(run_id, of_type=kinds).records:
         event = record.event_log_entry.dagster_event
         if event is None:
@@ -109,7 +115,11 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
             data = event.step_failure_data
             told = data.user_failure_data.description if data.user_failure_data else None
             return Why(event.step_key or "", _first_line(told or _innermost(data.error)))
-        return Why("", _first_line(event.message or "the run failed"))
+        if event.event_type is dg.DagsterEventType.RUN_FAILURE:
+            said = event.message or ""
+            # Who noticed that a process is gone has said so just before.
+            return Why("", _first_line(noticed if _OUTSIDE in said and noticed else said))
+        noticed = event.message or noticed
     return Why("", "the run failed, and its log does not say why")
 
 
