@@ -38,7 +38,7 @@ def markdown(message: Message) -> Texts:
 def short(message: Message) -> Texts:
     """The least that is worth saying, for a channel that refused the rest."""
     parts = [cut(_harmless(message.reason), _SHORT_REASON), message.more]
-    return Texts(_title(message), "\n".join(part for part in parts if part) or _title(message))
+    return Texts(_title(message), "\n".join(part for part in parts if part))
 
 
 def digest(messages: Sequence[Message]) -> Texts:
@@ -54,9 +54,11 @@ def digest(messages: Sequence[Message]) -> Texts:
 def fitted(texts: Texts, *, title: int, body: int) -> Texts:
     """The texts, cut in the middle to the lengths that a channel takes; 0 for a title that it shows
     as part of the body."""
+    # No service takes a message without a body.
+    whole = texts.body or texts.title
     room = body - (len(texts.title) + 2 if title == 0 else 0)
     cut_title = cut(texts.title, title or _TITLE_LENGTH)
-    return Texts(cut_title, cut(texts.body, max(room, 1)), texts.markdown)
+    return Texts(cut_title, cut(whole, max(room, 1)), texts.markdown)
 
 
 def cut(text: str, length: int) -> str:

@@ -58,6 +58,14 @@ def test_a_message_is_told_once_to_each_channel(store: Store, receiver: Receiver
     assert Desk(Store(store.path), receiver.url("a")).tell().told == 0
 
 
+def test_a_message_that_is_all_title_is_told(store: Store, receiver: Receiver) -> None:
+    desk = Desk(store, receiver.url("a"))
+    with store.transaction() as connection:
+        outbox.note(connection, Alert("one", Message("error", "it failed")), desk.now())
+    desk.tell()
+    assert receiver.titles("a") == ["error: it failed"]
+
+
 def test_a_channel_hears_of_what_is_loud_enough_and_of_its_owner(
     store: Store, receiver: Receiver
 ) -> None:

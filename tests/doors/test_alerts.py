@@ -42,7 +42,7 @@ class Services:
     receiver: Receiver
     switches: Path
 
-    def told(self, about: str, *, seconds: float = 90, count: int = 1) -> list[Received]:
+    def told(self, about: str, *, seconds: float = 150, count: int = 1) -> list[Received]:
         """Wait until so many messages about something were taken; returns all about it."""
         return wait_for(
             lambda: len(found := self.about(about)) >= count and found,
@@ -138,7 +138,7 @@ def test_a_failed_day_is_told_once_to_each_channel_and_so_is_its_end(services: S
     services.settle()
     (message,) = services.about(day)
     assert "the 9 rows published before are still there" in message.body
-    assert [day in one.text for one in services.receiver.taken("loud")] == [True]
+    assert sum(day in one.text for one in services.receiver.taken("loud")) == 1
     shop.deliver_day(day)
     api.launch_days(JOB, [day])
     services.told(f"well again: daily_customers: {day} is published after all")
@@ -172,7 +172,7 @@ def test_a_killed_worker_is_told_unless_dagster_finishes_its_day(services: Servi
     services.api.launch_days(JOB, [lost], max_retries="0")
     os.kill(services.waiting_run(), signal.SIGKILL)
     (message,) = services.told(f"{lost} lost in a failed run", seconds=60)
-    assert "unexpectedly exited with exit code -9" in message.body
+    assert "terminated by signal 9 (SIGKILL)" in message.body
     services.api.launch_days(JOB, [retried])
     process = services.waiting_run()
     services.switch("wait", on=False)
@@ -213,9 +213,8 @@ def test_nothing_is_lost_or_repeated_when_daemon_and_code_server_are_killed(
 ) -> None:
     day, later = "2026-05-20", "2026-05-21"
     services.fail(day, later)
-    for process in psutil.process_iter(["cmdline"]):
-        command = process.info["cmdline"] or []
-        if "api" in command and "grpc" in command and _belongs_to(process, services):
+    for process in psutil.Process(services.home.daemon.pid).children(recursive=True):
+        if "grpc" in process.cmdline():
             process.kill()
     services.api.launch_days(JOB, [day])
     services.told(f"{day} failed", seconds=150)
@@ -227,23 +226,16 @@ def test_nothing_is_lost_or_repeated_when_daemon_and_code_server_are_killed(
     assert len(services.about(f"{day} failed")) == 1
 
 
-def _belongs_to(process: psutil.Process, services: Services) -> bool:
-    try:
-        return process.environ().get("DAGSTER_HOME") == str(services.home.folder)
-    except psutil.Error:
-        return False
-
-
 def test_a_run_that_hangs_is_told_and_ended(services: Services) -> None:
     """Case A13: first that it takes far longer than usual, then that nothing is heard of it."""
     day = "2026-06-01"
     services.shop.deliver_day(day)
     services.switch("wait", on=True)
-    (run,) = services.api.launch_days(JOB, [day], max_runtime="60", max_retries="0")
+    (run,) = services.api.launch_days(JOB, [day], max_runtime="80", max_retries="0")
     services.waiting_run()
     (slow,) = services.told("already, usually", seconds=60)
     assert run in slow.body
-    (hangs,) = services.told("nothing was heard of a run", seconds=60)
+    (hangs,) = services.told("nothing was heard of a run", seconds=90)
     assert run in hangs.body
     (ended,) = services.told(f"{day} lost in a failed run", seconds=90)
     services.switch("wait", on=False)

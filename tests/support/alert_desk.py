@@ -32,7 +32,7 @@ from tests.support.receiver import Received, Receiver
 from tests.support.shop import Shop
 
 DAILY, REFRESH = "daily_customer_pipeline", "reporting_refresh"
-_REPOSITORY = RemoteRepositoryOrigin(
+REPOSITORY = RemoteRepositoryOrigin(
     RegisteredCodeLocationOrigin("customer_pipeline"), "__repository__"
 )
 
@@ -58,6 +58,10 @@ class AlertDesk:
         self.ahead += after
         self.watch.look(self.instance, self._now())
         self.watch.note_automation(self.instance)
+        return self.deliver()
+
+    def deliver(self) -> list[Received]:
+        """Tell, and say what was told."""
         deliver(self.watch.store, self.channels, lambda _: None, now=self._now)
         received = self.receiver.taken("a")
         new, self._read = received[self._read :], len(received)
@@ -90,7 +94,7 @@ class AlertDesk:
             model = self.instance.create_run_for_job(
                 self.repository.get_job(job),
                 status=dg.DagsterRunStatus.CANCELED,
-                remote_job_origin=RemoteJobOrigin(_REPOSITORY, job),
+                remote_job_origin=RemoteJobOrigin(REPOSITORY, job),
             )
             self._models[job] = model
         return self._models[job]

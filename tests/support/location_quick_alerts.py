@@ -1,6 +1,6 @@
 """The location as it is, except that the sensors of alerts tick every few seconds, that a run is slow
-and hangs sooner, and that a test can interfere by putting files into the folder that TEST_SWITCHES
-names:
+and hangs sooner, that nothing is told as a digest, and that a test can interfere by putting files into
+the folder that TEST_SWITCHES names:
 
 - `wait`: a load leaves its process's id in `waiting`, and waits until the file is gone.
 - `watch_fails`: each look raises, for as long as the file is there.
@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import dagster as dg
 
+from customer_pipeline.alerts import delivery
 from customer_pipeline.orchestration import assets, location
 from customer_pipeline.orchestration.alerting import sensors
 from customer_pipeline.orchestration.alerting.watch import Watch
@@ -51,9 +52,11 @@ class _ImpatientWatch(Watch):
 @dg.definitions
 def defs() -> dg.Definitions:
     assets.load = _waiting(assets.load)
+    # The tests fail more in a minute than a day does elsewhere, and want to see each message.
+    delivery._BURST = 1000
     quick = functools.partial(sensors.alert_sensors, watch_interval=1, deliver_interval=1)
     impatient = functools.partial(
-        _ImpatientWatch, slow_after=timedelta(seconds=5), hangs_after=timedelta(seconds=25)
+        _ImpatientWatch, slow_after=timedelta(seconds=5), hangs_after=timedelta(seconds=45)
     )
     with (
         patch.object(location, "alert_sensors", quick),
