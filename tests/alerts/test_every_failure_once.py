@@ -63,7 +63,7 @@ class Telling(RuleBasedStateMachine):
     def see(self, number: int) -> None:
         """Whoever sees it, and however often."""
         with self.store.transaction() as connection:
-            message = Message("error", f"<{number}> failed")
+            message = Message("error", f"<{number}> failed", reason="cut off")
             outbox.note(connection, Alert(f"failure {number}", message), self._now())
         self.noted.add(number)
 
@@ -71,7 +71,7 @@ class Telling(RuleBasedStateMachine):
     def see_and_be_killed(self, number: int) -> None:
         """Before what was seen was kept: it is seen again later, or never was."""
         with pytest.raises(Killed), self.store.transaction() as connection:
-            message = Message("error", f"<{number}> failed")
+            message = Message("error", f"<{number}> failed", reason="cut off")
             outbox.note(connection, Alert(f"failure {number}", message), self._now())
             raise Killed
 
