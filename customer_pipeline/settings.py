@@ -7,11 +7,12 @@ YAML (see `source/`), and Dagster's own settings (see `dagster.yaml`).
 from __future__ import annotations
 
 import os
+from datetime import time
 from pathlib import Path
 from typing import Annotated
 
 from dotenv import dotenv_values
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from customer_pipeline.errors import ConfigError
@@ -41,6 +42,10 @@ class Settings(BaseSettings):
     max_retries: Annotated[int, Field(ge=0)] = 3
     retry_delay: Annotated[float, Field(ge=0, description="seconds")] = 300
     lock_timeout: Annotated[float, Field(ge=0, description="seconds")] = 60
+    # Nearly all of such a URL may be secret.
+    alert_urls: SecretStr = SecretStr("")
+    due_by: Annotated[time, Field(description="time of day, in the source's zone")] = time(7)
+    ui_url: str = "http://localhost:3000"
 
     @property
     def source_path(self) -> Path:
@@ -61,6 +66,15 @@ class Settings(BaseSettings):
     @property
     def lake_path(self) -> Path:
         return self.data_path / "lake"
+
+    @property
+    def alerts_path(self) -> Path:
+        """Where alerts are kept until they are told, and what was told after that."""
+        return self.data_path / "alerts.db"
+
+    @property
+    def channel_urls(self) -> str:
+        return self.alert_urls.get_secret_value()
 
     @property
     def runs_path(self) -> Path:

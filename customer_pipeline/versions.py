@@ -33,6 +33,8 @@ _JUDGES = (
     "ready_when",
     "look_back",
 )
+# What it says about who hears of failures.
+_TELLS = ("owner", "alert_after")
 
 # A quoted text, or white space and comments of SQL and Jinja. Texts come first, so that what looks
 # like a comment inside a text is not taken for one.
@@ -65,7 +67,7 @@ def declaration_version(feed: Feed, zone: str) -> str:
 def _rules(feed: Feed) -> str:
     """The rules that shape a feed's rows: without those that only judge a delivery, and without its
     place, which differs from machine to machine."""
-    rules = feed.model_dump(mode="json", exclude={"path", *_JUDGES})
+    rules = feed.model_dump(mode="json", exclude={"path", *_JUDGES, *_TELLS})
     # A constant null dumps like no constant at all.
     rules["constants"] = [name for name, column in feed.columns.items() if column.is_constant]
     return json.dumps(rules, sort_keys=True)

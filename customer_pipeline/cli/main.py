@@ -7,7 +7,17 @@ import sys
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli import doctor, maintain, plan, quarantine, run, status, verify, waive
+from customer_pipeline.cli import (
+    alerts,
+    doctor,
+    maintain,
+    plan,
+    quarantine,
+    run,
+    status,
+    verify,
+    waive,
+)
 from customer_pipeline.cli.backfill.command import backfill
 from customer_pipeline.errors import PipelineError
 
@@ -17,6 +27,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
+cli.add_typer(alerts.app, name="alerts")
 cli.command("backfill")(backfill)
 cli.command("doctor")(doctor.doctor)
 cli.command("maintain")(maintain.maintain)

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from customer_pipeline.cli.days import counted, days_between
-from customer_pipeline.cli.words import span_text, who
+from customer_pipeline.cli.person import who
+from customer_pipeline.cli.words import span_text
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.settings import load_settings
@@ -59,9 +60,9 @@ def waive(
         else:
             published = published_partitions(connection, pipeline.name)
             _refuse(keys, [key for key in keys if key in published], "published")
-            now, waived_by = datetime.now(UTC), who()
+            now, person = datetime.now(UTC), who()
             grant_waivers(
-                connection, pipeline.name, [Waiver(key, reason, waived_by, now) for key in keys]
+                connection, pipeline.name, [Waiver(key, reason, person, now) for key in keys]
             )
     outcome = "owed again" if undo else f"waived: {reason}"
     console.print(Text(f"{_spans(keys, keys)}: {counted(len(keys))} {outcome}"))

@@ -5,7 +5,6 @@ What does not belong here: what is shown, which each command knows.
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -76,11 +75,3 @@ def seconds_text(seconds: float) -> str:
     if seconds < 100 * 60:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def who() -> str:
-    """The person at the terminal."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"  # a process without a user's name, as in some containers

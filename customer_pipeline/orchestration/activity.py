@@ -49,8 +49,8 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
     """What goes on at the moment `now`."""
     marts = _marts(pipeline)
     tables = set(reporting_keys(pipeline))
-    runs = list(_live_runs(instance, now - _SILENCE))
-    publishing = [run for run in runs if _selects(run, marts, DAILY_JOB)]
+    runs = list(live_runs(instance, now))
+    publishing = [run for run in runs if publishes(run, pipeline)]
     refreshing = [
         run for run in runs if run not in publishing and _selects(run, tables, REFRESH_JOB)
     ]
@@ -70,8 +70,12 @@ def publishing_runs(
     instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
 ) -> list[dg.DagsterRun]:
     """The live runs that may publish more."""
-    runs = _live_runs(instance, now - _SILENCE)
-    return [run for run in runs if _selects(run, _marts(pipeline), DAILY_JOB)]
+    return [run for run in live_runs(instance, now) if publishes(run, pipeline)]
+
+
+def publishes(run: dg.DagsterRun, pipeline: Pipeline) -> bool:
+    """Whether a run is one that publishes partitions of the pipeline."""
+    return _selects(run, _marts(pipeline), DAILY_JOB)
 
 
 def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> list:
@@ -82,7 +86,7 @@ def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: 
 def stuck_runs(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
     """The runs, of whatever job, that look active and have not stirred for an hour, newest first."""
     records = instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE)))
-    alive = {run.run_id for run in _live_runs(instance, now - _SILENCE)}
+    alive = {run.run_id for run in live_runs(instance, now)}
     runs = [record.dagster_run for record in records]
     return [run for run in runs if run.run_id not in alive]
 
@@ -97,17 +101,20 @@ def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:
     return not keys.isdisjoint(run.asset_selection)
 
 
-def _live_runs(instance: dg.DagsterInstance, since: datetime) -> Iterator[dg.DagsterRun]:
+def live_runs(instance: dg.DagsterInstance, now: datetime) -> Iterator[dg.DagsterRun]:
+    """The runs that are queued or under way, without those that look so and are dead."""
+    since = now - _SILENCE
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE))):
         run = record.dagster_run
         # Nothing is heard of a run that waits for its turn, however long that takes.
         if run.status is dg.DagsterRunStatus.QUEUED or (
-            max(record.update_timestamp, _last_event(instance, run)) >= since
+            max(record.update_timestamp, last_event(instance, run)) >= since
         ):
             yield run
 
 
-def _last_event(instance: dg.DagsterInstance, run: dg.DagsterRun) -> datetime:
+def last_event(instance: dg.DagsterInstance, run: dg.DagsterRun) -> datetime:
+    """When something was heard of a run last."""
     found = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
     return datetime.fromtimestamp(found[0].timestamp if found else 0, UTC)
 

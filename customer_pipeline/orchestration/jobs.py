@@ -10,6 +10,7 @@ from customer_pipeline.orchestration.specs import partitioned_keys
 from customer_pipeline.reporting.refresh import REPORTING
 
 DAILY_JOB = "daily_customer_pipeline"
+DAILY_SCHEDULE = "daily_customer_pipeline_schedule"
 REFRESH_JOB = "reporting_refresh"
 
 
@@ -19,15 +20,17 @@ def daily_job(pipeline: Pipeline):
         DAILY_JOB,
         selection=dg.AssetSelection.assets(*partitioned_keys(pipeline)),
         description="One day (or many) from its source to the published tables.",
+        owners=pipeline.owners or None,
     )
 
 
-def refresh_job():
+def refresh_job(pipeline: Pipeline):
     """Bring the reporting tables up to what is published."""
     return dg.define_asset_job(
         REFRESH_JOB,
         selection=dg.AssetSelection.groups(REPORTING),
         description="The reporting tables, brought up to what is published.",
+        owners=pipeline.owners or None,
     )
 
 
@@ -39,11 +42,12 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
     """
 
     @dg.schedule(
-        name="daily_customer_pipeline_schedule",
+        name=DAILY_SCHEDULE,
         cron_schedule="0 3 * * *",
         execution_timezone=pipeline.source.timezone,
         job=job,
         default_status=dg.DefaultScheduleStatus.STOPPED,
+        owners=pipeline.owners or None,
     )
     def _schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         closed = pipeline.partitions.complete_keys(context.scheduled_execution_time)

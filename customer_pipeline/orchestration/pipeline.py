@@ -53,6 +53,11 @@ class Pipeline:
     def feeds(self) -> Mapping[str, Feed]:
         return self.source.feeds
 
+    @property
+    def owners(self) -> list[str]:
+        """Who owns what belongs to no single feed."""
+        return [self.source.owner] if self.source.owner else []
+
     @cached_property
     def marts(self) -> tuple[str, ...]:
         """The tables that are published: every model that dbt makes into a table."""

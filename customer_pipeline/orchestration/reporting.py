@@ -88,6 +88,7 @@ def _specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
             metadata={"dagster/table_name": f"{REPORTING}.{table}"}
             | ({"dagster/column_schema": model_schema(models[table])} if table in models else {}),
             code_version=pipeline.reporting.version,
+            owners=pipeline.owners,
         )
         for table, description in sorted(described.items())
     ]

@@ -7,6 +7,7 @@ depend on different things.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -59,6 +60,7 @@ def landing_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
         description=f"What the source `{pipeline.source.name}` delivered as `{feed}`: one Parquet"
         " file per partition, replaced whole. What could not be read lies in quarantine beside it.",
         metadata={"dagster/column_schema": _feed_schema(pipeline, feed)},
+        owners=_owners_of_feed(pipeline, feed),
         **_common(pipeline),
     )
 
@@ -75,6 +77,7 @@ def raw_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
             "dagster/table_name": f"raw.{feed}",
             "dagster/column_schema": _feed_schema(pipeline, feed),
         },
+        owners=_owners_of_feed(pipeline, feed),
         **_common(pipeline),
     )
 
@@ -90,6 +93,7 @@ def candidate_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
             kinds={"dbt", "duckdb"},
             description=model["description"],
             metadata={"dagster/column_schema": model_schema(model)},
+            owners=pipeline.owners,
             **_common(pipeline),
         )
         for name, model in sorted(pipeline.models.items())
@@ -104,6 +108,7 @@ def validation_spec(pipeline: Pipeline) -> dg.AssetSpec:
         kinds={"python"},
         description="The verdict on each partition: counted again stage by stage, from the source's"
         " rows to the models' sums. Only what passes is published.",
+        owners=pipeline.owners,
         **_common(pipeline),
     )
 
@@ -121,6 +126,8 @@ def mart_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
                 "dagster/table_name": f"marts.{name}",
                 "dagster/column_schema": model_schema(model),
             },
+            owners=pipeline.owners,
+            freshness_policy=_published_daily(pipeline),
             **_common(pipeline),
         )
         for name, model in sorted(pipeline.models.items())
@@ -166,6 +173,25 @@ def validation_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
         )
         for name, statement in names.items()
     ]
+
+
+def _owners_of_feed(pipeline: Pipeline, feed: str) -> list[str]:
+    owner = pipeline.feeds[feed].owner
+    return [owner] if owner else pipeline.owners
+
+
+def _published_daily(pipeline: Pipeline) -> dg.FreshnessPolicy | None:
+    """Something is published each day between midnight and the hour at which it is due; a source that
+    has ended owes nothing."""
+    by = pipeline.settings.due_by
+    since_midnight = timedelta(hours=by.hour, minutes=by.minute)
+    if pipeline.partitions.last is not None or not since_midnight:
+        return None
+    return dg.FreshnessPolicy.cron(
+        deadline_cron=f"{by.minute} {by.hour} * * *",
+        lower_bound_delta=since_midnight,
+        timezone=pipeline.source.timezone,
+    )
 
 
 def _common(pipeline: Pipeline) -> dict[str, Any]:

@@ -36,7 +36,15 @@ def _plain_name(value: str) -> str:
     return value
 
 
+def _person_or_team(value: str) -> str:
+    # What Dagster takes for an owner.
+    if not re.fullmatch(r"team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+\.[^@\s]+", value):
+        raise ValueError(f"{value!r} is no owner: write a mail address, or team:name")
+    return value
+
+
 Name = Annotated[str, AfterValidator(_plain_name)]
+Owner = Annotated[str, AfterValidator(_person_or_team)]
 
 # Which readers make use of a field; elsewhere it would be ignored, so it is refused.
 _READER_FIELDS = {
@@ -87,6 +95,10 @@ class Feed(Frozen):
     quarantine_threshold: float = Field(default=0.05, ge=0, le=1, strict=True)
     # Over how many of the newest partitions the source's corrections are looked for.
     look_back: int = Field(default=7, ge=0, strict=True)
+    # Who hears of failures of this feed, if not the source's owner, and from which failed attempt at
+    # a partition on.
+    owner: Owner | None = None
+    alert_after: int = Field(default=1, ge=1, strict=True)
 
     @property
     def required_columns(self) -> tuple[str, ...]:
@@ -174,6 +186,7 @@ class Source(Frozen):
     start: Day
     end: Day | None = None
     timezone: str
+    owner: Owner | None = None
     feeds: dict[Name, Feed] = Field(min_length=1)
 
     @field_validator("timezone")

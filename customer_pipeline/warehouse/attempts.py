@@ -31,7 +31,8 @@ class Attempt:
 class Failure:
     """The newest attempt at a partition, which failed.
 
-    `since` is when the first of the `attempts` that failed in a row did.
+    `since` is when the first of the `attempts` that failed in a row did. `backfill_id` names the
+    backfill that the newest belongs to.
     """
 
     partition_key: str
@@ -41,6 +42,7 @@ class Failure:
     failed_at: datetime
     since: datetime
     attempts: int
+    backfill_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def failures_of(connection: duckdb.DuckDBPyConnection, pipeline: str) -> dict[st
             max_by(coalesce(reason, ''), finished_at),
             max(finished_at),
             min(finished_at),
-            count(*)
+            count(*),
+            nullif(max_by(coalesce(backfill_id, ''), finished_at), '')
         from attempts
         where succeeded_at is null or finished_at > succeeded_at
         group by partition_key

@@ -127,7 +127,7 @@ CHECKS = {
 }
 JOBS = ["daily_customer_pipeline", "reporting_refresh"]
 SCHEDULES = {"daily_customer_pipeline_schedule": "daily_customer_pipeline"}
-SENSORS = ["late_data", "reporting_on_publish"]
+SENSORS = ["alerts_deliver", "alerts_watch", "late_data", "reporting_on_publish"]
 
 Names = dict[str, list[str]]
 

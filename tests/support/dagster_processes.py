@@ -228,8 +228,13 @@ class Api:
         nodes = self.ask("{assetNodes{assetKey{path}}}")["assetNodes"]
         return sorted(node["assetKey"]["path"] for node in nodes)
 
-    def launch_days(self, job: str, keys: Sequence[str]) -> list[str]:
-        """A run of a job for each day, all asked for at once; returns their ids."""
+    def launch_days(self, job: str, keys: Sequence[str], **tags: str) -> list[str]:
+        """A run of a job for each day, all asked for at once; returns their ids.
+
+        Args:
+            tags: more tags of Dagster's, without their `dagster/`.
+        """
+        more = [{"key": f"dagster/{name}", "value": value} for name, value in tags.items()]
         answer = self.ask(
             """
             mutation LaunchMultipleRuns($executionParamsList: [ExecutionParams!]!) {
@@ -249,7 +254,9 @@ class Api:
                 {
                     "selector": _REPOSITORY | {"pipelineName": job},
                     "mode": "default",
-                    "executionMetadata": {"tags": [{"key": "dagster/partition", "value": key}]},
+                    "executionMetadata": {
+                        "tags": [{"key": "dagster/partition", "value": key}, *more]
+                    },
                 }
                 for key in keys
             ],

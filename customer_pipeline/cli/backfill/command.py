@@ -31,9 +31,9 @@ from customer_pipeline.cli.backfill.workers import (
 from customer_pipeline.cli.days import counted
 from customer_pipeline.cli.execution import in_this_process
 from customer_pipeline.cli.instance import kept_instance
+from customer_pipeline.cli.person import who
 from customer_pipeline.cli.planned import asked_days, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
-from customer_pipeline.cli.words import who
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.settings import Settings, load_settings

@@ -1,0 +1,66 @@
+"""The two sensors of alerts: one looks and notes, the other tells what is noted.
+
+They are apart so that the one may fail without the other, and each is watched: the one that tells also
+notes when a sensor keeps failing, and `customer-pipeline alerts list` shows what is not told.
+"""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from customer_pipeline.alerts.channels import Channel, parse_channels
+from customer_pipeline.alerts.delivery import deliver
+from customer_pipeline.orchestration.alerting.watch import Watch
+from customer_pipeline.orchestration.pipeline import Pipeline
+
+WATCH, DELIVER = "alerts_watch", "alerts_deliver"
+
+
+def alert_sensors(
+    pipeline: Pipeline, *, watch_interval: int = 30, deliver_interval: int = 15
+) -> list[dg.SensorDefinition]:
+    """Both sensors. Intervals are seconds between two looks, at least.
+
+    Raises:
+        ConfigError: `CUSTOMER_PIPELINE_ALERT_URLS` names something that is no channel.
+    """
+    watch, channels = Watch(pipeline), parse_channels(pipeline.settings.channel_urls)
+    return [
+        _watch_sensor(watch, watch_interval),
+        _deliver_sensor(watch, channels, deliver_interval),
+    ]
+
+
+def _watch_sensor(watch: Watch, interval: int) -> dg.SensorDefinition:
+    @dg.sensor(
+        name=WATCH,
+        minimum_interval_seconds=interval,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Notes each failure once: days, runs, backfills, checks, what is late or slow.",
+    )
+    def _sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        watch.look(context.instance)
+        return dg.SkipReason("looked; what there is to tell is told by alerts_deliver")
+
+    return _sensor
+
+
+def _deliver_sensor(
+    watch: Watch, channels: tuple[Channel, ...], interval: int
+) -> dg.SensorDefinition:
+    @dg.sensor(
+        name=DELIVER,
+        minimum_interval_seconds=interval,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Tells what alerts_watch has noted, through the channels in"
+        " CUSTOMER_PIPELINE_ALERT_URLS, or else in the log.",
+    )
+    def _sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        watch.note_automation(context.instance)
+        done = deliver(watch.store, channels, context.log.warning)
+        if done.refused:
+            answers = "; ".join(f"{label}: {answer}" for label, answer in done.refused.items())
+            return dg.SkipReason(f"{done.told} told; not taken, and tried again later: {answers}")
+        return dg.SkipReason(f"{done.told} told")
+
+    return _sensor

@@ -1,0 +1,101 @@
+"""How messages read: no secrets, no contents of rows, nobody called, nothing too long."""
+
+from __future__ import annotations
+
+import pytest
+
+from customer_pipeline.alerts.channels import parse_channels
+from customer_pipeline.alerts.message import Message, from_json, to_json
+from customer_pipeline.alerts.redaction import redacted, secrets_in, without_secrets, without_values
+from customer_pipeline.alerts.rendering import cut, fitted, markdown, plain
+from customer_pipeline.errors import ConfigError
+
+SECRET = "hunter2-and-more"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"cannot connect to postgresql://admin:{SECRET}@db.example.com/shop",
+        f"GET https://api.example.com/orders?day=1&token={SECRET}&page=2 answered 500",
+        f"password: '{SECRET}' is wrong",
+        f"Authorization: Bearer {SECRET}",
+        f"api_key={SECRET}",
+        f"the source said {SECRET}",
+    ],
+)
+def test_secrets_do_not_leave_the_house(text: str) -> None:
+    environment = {"SHOP_PASSWORD": SECRET, "SHORT_TOKEN": "abc", "HOME": "/home/somebody"}
+    shown = without_secrets(text, secrets_in(environment))
+    assert SECRET not in shown
+    message = redacted(Message("error", text, text, (text,), (text,)), secrets_in(environment))
+    assert SECRET not in to_json(message)
+
+
+def test_values_of_rows_are_left_out_and_the_rest_of_a_reason_stays() -> None:
+    reason = (
+        "orders: 3 of 10 rows cannot be loaded (30.0%, 5.0% allowed); the first: line 17:"
+        " quantity: 'Ada Lovelace''s' is not an integer"
+    )
+    assert without_values(reason) == (
+        "orders: 3 of 10 rows cannot be loaded (30.0%, 5.0% allowed); the first: line 17:"
+        " quantity: '…' is not an integer"
+    )
+    drift = "orders: the delivery has no column 'email'"
+    assert without_values(drift) == drift
+
+
+def test_markup_in_data_is_escaped_where_markdown_is_spoken() -> None:
+    message = Message("error", "it failed", reason="*a* [x](http://evil) <b> `rm` @here")
+    assert r"\*a\* \[x\]\(http://evil\) \<b\> \`rm\`" in markdown(message).body
+    assert "@here" not in markdown(message).body
+    assert "*a* [x](http://evil) <b> `rm`" in plain(message).body
+
+
+def test_what_is_cut_keeps_both_ends_and_the_length() -> None:
+    text = "begin" + "x" * 1000 + "end"
+    for length in (1, 30, 60, 500, 2000):
+        shown = cut(text, length)
+        assert len(shown) <= max(length, 1)
+        if length >= 100:
+            assert shown.startswith("begin") and shown.endswith("end")
+    texts = fitted(plain(Message("error", "t" * 300, reason=text)), title=0, body=160)
+    assert len(texts.title) + 2 + len(texts.body) <= 160
+
+
+def test_a_message_survives_being_kept() -> None:
+    message = Message("warning", "t", "r", ("a", "b"), ("f",), None, "m", "n", "l", ("o",), True)
+    assert from_json(to_json(message)) == message
+
+
+def test_channels_are_parsed_with_their_own_parameters() -> None:
+    one, two, three = parse_channels(
+        f" json://u:{SECRET}@h/p?min=warning&x=1&owner=team:sales,mailto://a:{SECRET}@b.com?to=c,d"
+        "\n ntfy://topic?min=ERROR "
+    )
+    assert (one.least, one.owner, one.url) == (
+        "warning",
+        "team:sales",
+        f"json://u:{SECRET}@h/p?x=1",
+    )
+    assert (two.least, two.owner) == ("info", None)
+    assert two.url.endswith("?to=c,d"), "a comma inside a URL does not separate"
+    assert three.least == "error"
+    for channel in (one, two, three):
+        assert SECRET not in f"{channel}{channel.label}{channel.name}"
+
+
+@pytest.mark.parametrize(
+    ("urls", "named"),
+    [
+        (f"slck://{SECRET}", "URL 1: Apprise knows no service slck://"),
+        (f"json://h json://{SECRET}?min=loud", "URL 2: min must be one of info, warning, error"),
+        (f"json://{SECRET}?owner=", "URL 1: owner is empty"),
+        (SECRET, "URL 1"),
+    ],
+)
+def test_a_url_that_is_wrong_is_named_by_its_place_and_not_shown(urls: str, named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_channels(urls)
+    assert named in str(caught.value)
+    assert SECRET not in str(caught.value)

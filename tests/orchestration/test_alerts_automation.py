@@ -1,0 +1,153 @@
+"""What is told of schedules and sensors: a day that a schedule owes, and one that keeps failing (cases
+A6, A7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.remote_origin import RemoteInstigatorOrigin
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    ScheduleInstigatorData,
+    SensorInstigatorData,
+    TickData,
+    TickStatus,
+)
+from dagster_shared.error import SerializableErrorInfo
+
+from customer_pipeline.alerts.health import health
+from customer_pipeline.orchestration.alerting.due import due_partitions
+from customer_pipeline.orchestration.alerting.health import overdue_partitions, stuck_runs
+from customer_pipeline.planning.known import read_known
+from customer_pipeline.source.partitions import DailyPartitions
+from tests.support.alert_desk import REPOSITORY, AlertDesk
+from tests.support.dagster_processes import Home
+from tests.support.receiver import receiver
+from tests.support.shop import Shop
+
+SCHEDULE, SENSOR = "daily_customer_pipeline_schedule", "reporting_on_publish"
+LONDON = ZoneInfo("Europe/London")
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def desk(shop: Shop, home: Home) -> Iterator[AlertDesk]:
+    with receiver() as inbox, home.instance() as instance:
+        yield AlertDesk(shop, instance, inbox)
+
+
+def test_a_scheduled_day_is_overdue_at_its_hour_and_told_once(desk: AlertDesk) -> None:
+    _turn_on(desk, SCHEDULE)
+    today = datetime.now(LONDON).date()
+    due = datetime.combine(today + timedelta(days=1), time(7), tzinfo=LONDON)
+    to_due = due - datetime.now(LONDON)
+    assert desk.told(after=to_due - HOUR) == []
+    (message,) = desk.told(after=2 * HOUR)
+    assert message.title == f"error: daily_customers: {today} overdue"
+    assert f"due {due:%Y-%m-%d} 07:00 (Europe/London)" in message.body
+    assert desk.told(after=HOUR) == []
+    known = read_known(desk.pipeline.warehouse, desk.pipeline.name, desk.pipeline.feeds)
+    late = overdue_partitions(desk.instance, desk.pipeline, known, due + HOUR)
+    assert list(late) == [str(today)]
+    # That it failed is more than that it is late.
+    desk.failed(str(today))
+    (message,) = desk.told(after=HOUR)
+    assert f"{today} failed in extract" in message.title
+    desk.published(str(today))
+    (message,) = desk.told()
+    assert message.title.startswith("well again")
+
+
+def test_no_day_is_overdue_while_the_schedule_is_off(desk: AlertDesk) -> None:
+    assert desk.told(after=72 * HOUR) == []
+
+
+def test_days_from_before_the_schedule_was_on_are_not_due() -> None:
+    partitions = DailyPartitions(datetime(2026, 3, 1, tzinfo=UTC).date(), None, LONDON)
+    on = datetime(2026, 3, 28, 12, tzinfo=LONDON)
+    now = datetime(2026, 3, 30, 7, tzinfo=LONDON)
+    # The clocks change in the night to the 29th; seven is seven.
+    assert due_partitions(partitions, time(7), on, now) == {
+        "2026-03-28": datetime(2026, 3, 29, 7, tzinfo=LONDON),
+        "2026-03-29": datetime(2026, 3, 30, 7, tzinfo=LONDON),
+    }
+    assert "2026-03-29" not in due_partitions(partitions, time(7), on, now - HOUR)
+
+
+def test_a_sensor_is_told_when_three_ticks_failed_and_when_it_works_again(desk: AlertDesk) -> None:
+    state = _turn_on(desk, SENSOR)
+    for _ in range(2):
+        _tick(desk, state, TickStatus.FAILURE)
+    assert desk.told() == []
+    for _ in range(3):
+        _tick(desk, state, TickStatus.FAILURE)
+    (message,) = desk.told()
+    assert message.title == f"error: the sensor {SENSOR} keeps failing"
+    assert "boom" in message.body
+    assert desk.told(after=HOUR) == []
+    _tick(desk, state, TickStatus.SKIPPED)
+    (message,) = desk.told()
+    assert message.title == f"well again: {SENSOR}: {SENSOR} works again"
+
+
+def test_a_broken_warehouse_is_no_reason_to_be_silent(desk: AlertDesk) -> None:
+    desk.failed("2026-03-01")
+    assert len(desk.told()) == 1
+    desk.pipeline.warehouse.path.write_text("not a database")
+    desk.instance.report_run_failed(desk.run("2026-03-02"), "the warehouse is broken")
+    for minutes in (0, 6, 6):
+        desk.ahead += timedelta(minutes=minutes)
+        with pytest.raises(Exception, match="cannot be opened as a DuckDB file"):
+            desk.told()
+    (message,) = desk.deliver()
+    assert message.title == "error: daily_customers: 2026-03-02 lost in a failed run"
+
+
+def test_who_asks_from_outside_hears_what_is_pending_and_stuck(desk: AlertDesk) -> None:
+    desk.receiver.always("a", 500)
+    desk.failed("2026-03-01")
+    run = desk.run("2026-03-02")
+    desk.told()
+    found = health(desk.watch.store)
+    assert [one.message.title for one in found.refused] == [
+        "daily_customers: 2026-03-01 failed in extract"
+    ]
+    assert found.looked_at and datetime.now(UTC) - found.looked_at < HOUR
+    now = datetime.now(UTC)
+    assert stuck_runs(desk.instance, desk.pipeline, now) == []
+    (stuck,) = stuck_runs(desk.instance, desk.pipeline, now + 2 * HOUR)
+    assert (stuck.run_id, stuck.keys) == (run.run_id, ("2026-03-02",))
+
+
+def _turn_on(desk: AlertDesk, name: str) -> InstigatorState:
+    of_schedule = name == SCHEDULE
+    state = InstigatorState(
+        RemoteInstigatorOrigin(REPOSITORY, name),
+        InstigatorType.SCHEDULE if of_schedule else InstigatorType.SENSOR,
+        InstigatorStatus.RUNNING,
+        ScheduleInstigatorData("0 3 * * *", datetime.now(UTC).timestamp())
+        if of_schedule
+        else SensorInstigatorData(),
+    )
+    desk.instance.add_instigator_state(state)
+    return state
+
+
+def _tick(desk: AlertDesk, state: InstigatorState, status: TickStatus) -> None:
+    failed = status is TickStatus.FAILURE
+    desk.instance.create_tick(
+        TickData(
+            instigator_origin_id=state.instigator_origin_id,
+            instigator_name=state.instigator_name,
+            instigator_type=state.instigator_type,
+            status=status,
+            timestamp=datetime.now(UTC).timestamp(),
+            selector_id=state.selector_id,
+            error=SerializableErrorInfo("boom\n", [], "RuntimeError") if failed else None,
+        )
+    )
