@@ -33,8 +33,6 @@ from customer_pipeline.warehouse.connection import Warehouse
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
-# Hours from the end of a day: the schedule runs at 3, and its retries take less than an hour.
-_GRACE = 6
 # Seconds. Whoever asks how things are wants an answer now.
 _LOCK_TIMEOUT = 3
 
@@ -46,20 +44,23 @@ def doctor(
             "--quick", help="for cron and health checks: overdue days, the daemon, stuck runs only"
         ),
     ] = False,
-    grace: Annotated[
-        float,
+    hours: Annotated[
+        float | None,
         typer.Option(
-            "--overdue-after", min=0, metavar="HOURS", help="after its end a day must be published"
+            "--overdue-after",
+            min=0,
+            metavar="HOURS",
+            help="from the end of a day; default: the hour that CUSTOMER_PIPELINE_DUE_BY says",
         ),
-    ] = _GRACE,
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
 ) -> None:
     """Look at settings, source, warehouse, models, Dagster and versions: what is wrong, what to do.
 
     Exit code 0 only when there is no problem; a warning is none.
     """
-    now, overdue_after = datetime.now(UTC), timedelta(hours=grace)
-    findings = list((_quick if quick else _all)(now, overdue_after))
+    grace = None if hours is None else timedelta(hours=hours)
+    findings = list((_quick if quick else _all)(datetime.now(UTC), grace))
     if as_json:
         typer.echo(findings_json(findings))
     else:
@@ -67,14 +68,14 @@ def doctor(
     raise typer.Exit(1 if any(finding.level == "problem" for finding in findings) else 0)
 
 
-def _quick(now: datetime, grace: timedelta) -> Iterator[Finding]:
+def _quick(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     """What must not stay unnoticed over night. Imports no more than that takes."""
     yield from Area("partitions").looked(DAILY, lambda: _overdue(now, grace))
     yield from Area("dagster").looked("DAGSTER_HOME", lambda: _daemon_and_runs(now))
-    # Alerts that no channel has taken yet belong here too.
+    yield from Area("alerts").looked("channels", lambda: _alerts(now))
 
 
-def _all(now: datetime, grace: timedelta) -> Iterator[Finding]:
+def _all(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     from customer_pipeline.health.versions import look_at_versions
 
     yield from look_at_environment(os.environ)
@@ -85,6 +86,7 @@ def _all(now: datetime, grace: timedelta) -> Iterator[Finding]:
     else:
         yield from _pipeline_and_files(settings, now, grace)
         yield from Area("dagster").looked("DAGSTER_HOME", lambda: _dagster(settings, now))
+        yield from Area("alerts").looked("channels", lambda: _alerts(now))
     yield from look_at_versions()
 
 
@@ -93,11 +95,24 @@ def _settings() -> Settings:
     return settings.model_copy(update={"lock_timeout": min(settings.lock_timeout, _LOCK_TIMEOUT)})
 
 
-def _overdue(now: datetime, grace: timedelta) -> Iterator[Finding]:
+def _overdue(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     settings = _settings()
     source = load_source(settings.source_path, environment())
     partitions = DailyPartitions(source.start, source.end, ZoneInfo(source.timezone))
+    grace = _grace(settings) if grace is None else grace
     yield from look_for_overdue(_warehouse(settings), DAILY, partitions, now, grace)
+
+
+def _alerts(now: datetime) -> Iterator[Finding]:
+    from customer_pipeline.health.alerts import look_at_alerts
+
+    yield from look_at_alerts(_settings(), now)
+
+
+def _grace(settings: Settings) -> timedelta:
+    """How long after its end a partition is due."""
+    due = settings.due_by
+    return timedelta(hours=due.hour, minutes=due.minute)
 
 
 def _warehouse(settings: Settings) -> Warehouse:
@@ -120,7 +135,9 @@ def _daemon_and_runs(now: datetime) -> Iterator[Finding]:
             yield from look_for_stuck_runs(instance, now)
 
 
-def _pipeline_and_files(settings: Settings, now: datetime, grace: timedelta) -> Iterator[Finding]:
+def _pipeline_and_files(
+    settings: Settings, now: datetime, grace: timedelta | None
+) -> Iterator[Finding]:
     from customer_pipeline.health.data_folder import look_at_data_folder
     from customer_pipeline.health.source import look_at_source
     from customer_pipeline.health.warehouse import look_at_warehouse
@@ -141,7 +158,7 @@ def _pipeline_and_files(settings: Settings, now: datetime, grace: timedelta) -> 
         yield from _published(pipeline, now, grace)
 
 
-def _published(pipeline: Pipeline, now: datetime, grace: timedelta) -> Iterator[Finding]:
+def _published(pipeline: Pipeline, now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     """What is published, what follows it, and the models that make it."""
     from customer_pipeline.health.followers import look_at_followers
     from customer_pipeline.health.models import look_at_models, usable
@@ -149,7 +166,13 @@ def _published(pipeline: Pipeline, now: datetime, grace: timedelta) -> Iterator[
     partitions, warehouse = pipeline.partitions, pipeline.warehouse
     yield from Area("partitions").looked(
         pipeline.name,
-        lambda: look_for_overdue(warehouse, pipeline.name, partitions, now, grace),
+        lambda: look_for_overdue(
+            warehouse,
+            pipeline.name,
+            partitions,
+            now,
+            _grace(pipeline.settings) if grace is None else grace,
+        ),
     )
     with tempfile.TemporaryDirectory() as scratch:
         pipeline = replace(pipeline, project=usable(pipeline.project, Path(scratch)))

@@ -89,6 +89,7 @@ def sound(
     shop = Shop(tmp_path / "shop", source=(published / "source.yaml").read_text())
     for name, value in (shop.environment | {"COLUMNS": "80"}).items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CUSTOMER_PIPELINE_ALERT_URLS", "json://127.0.0.1:9/alerts")
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
     return shop
@@ -340,7 +341,12 @@ def test_a_held_warehouse_makes_no_problem_of_what_could_not_be_looked_at(
 def test_quick_is_well_without_any_instance_and_sees_an_overdue_day(sound: Shop) -> None:
     done = typed("--quick")
     assert done.exit_code == 0, done.output
-    assert set(said("--quick")[0]) == {("partitions", "daily_customers"), ("dagster", "daemon")}
+    assert set(said("--quick")[0]) == {
+        ("partitions", "daily_customers"),
+        ("dagster", "daemon"),
+        ("alerts", "channels"),
+        ("alerts", "pending"),
+    }
     _not_published(sound, None)  # type: ignore[arg-type]
     assert typed("--quick").exit_code == 1
     assert YESTERDAY in said("--quick")[0]["partitions", "daily_customers"][1]
