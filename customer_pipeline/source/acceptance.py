@@ -54,8 +54,8 @@ class ReadyWhen(Frozen):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if len(self.model_fields_set) != 1:
-            *names, last = type(self).model_fields
+        *names, last = type(self).model_fields
+        if sum(getattr(self, name) is not None for name in (*names, last)) != 1:
             raise ValueError(f"give one of {', '.join(names)} and {last}")
         if self.suffix is not None and not re.fullmatch(r"[^/\s]+", self.suffix):
             raise ValueError("'suffix' is what a file's name ends in, such as .done")

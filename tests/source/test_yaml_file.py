@@ -260,6 +260,7 @@ def test_yaml_that_is_no_plain_data_is_refused(refuse: Refuse, text: str, words:
         ("versions: newest", "versions", "must be 'refuse' or 'highest'"),
         ("ready_when: {}", "ready_when", "give one of quiet_for, marker, suffix and manifest"),
         ("ready_when: {suffix: .ok, quiet_for: 5}", "ready_when", "give one of quiet_for, marker,"),
+        ("ready_when: {suffix: }", "ready_when", "give one of quiet_for, marker, suffix and"),
         ("ready_when: {quiet: 5}", "ready_when.quiet", "did you mean 'quiet_for'?"),
         ("ready_when: {quiet_for: 0}", "ready_when.quiet_for", "must be greater than 0"),
         ("ready_when: {quiet_for: 5m}", "ready_when.quiet_for", "must be a"),
