@@ -18,7 +18,7 @@ import dagster as dg
 from customer_pipeline.orchestration.jobs import DAILY_JOB, REFRESH_JOB
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
-from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
+from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL, RETRIED_BY, WILL_RETRY
 from customer_pipeline.orchestration.specs import mart_key
 
 _SILENCE = timedelta(hours=1)
@@ -76,6 +76,21 @@ def publishing_runs(
 def publishes(run: dg.DagsterRun, pipeline: Pipeline) -> bool:
     """Whether a run is one that publishes partitions of the pipeline."""
     return _selects(run, _marts(pipeline), DAILY_JOB)
+
+
+def publishing_runs_to_retry(
+    instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
+) -> list[dg.DagsterRun]:
+    """The failed runs, of those that publish, in whose place Dagster is about to start another."""
+    failed = instance.get_runs(
+        dg.RunsFilter(
+            statuses=[dg.DagsterRunStatus.FAILURE],
+            tags={WILL_RETRY: "true"},
+            updated_after=now - _SILENCE,
+        )
+    )
+    marts = _marts(pipeline)
+    return [run for run in failed if RETRIED_BY not in run.tags and _selects(run, marts, DAILY_JOB)]
 
 
 def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> list:

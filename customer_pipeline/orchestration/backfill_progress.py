@@ -18,7 +18,12 @@ import dagster as dg
 
 from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
+from customer_pipeline.orchestration.run_tags import (
+    BACKFILL,
+    DAGSTER_BACKFILL,
+    RETRIED_BY,
+    WILL_RETRY,
+)
 
 RunState = Literal["waiting", "running", "succeeded", "failed", "cancelled"]
 
@@ -32,8 +37,6 @@ _STATES: dict[dg.DagsterRunStatus, RunState] = {
     dg.DagsterRunStatus.CANCELED: "cancelled",
 }
 _NEWEST = 200
-_WILL_RETRY = "dagster/will_retry"
-_RETRIED_BY = "dagster/auto_retry_run_id"
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def _run(instance: dg.DagsterInstance, pipeline: Pipeline, record: dg.RunRecord)
         tuple(partitions_of(run, pipeline.partitions)),
         state,
         # A run that Dagster retries stays as failed as it was.
-        retried=_RETRIED_BY in run.tags or run.tags.get(_WILL_RETRY) == "true",
+        retried=RETRIED_BY in run.tags or run.tags.get(WILL_RETRY) == "true",
         begun=_instant(record.start_time) if state == "running" else None,
         step=_step(instance, run.run_id) if state == "running" else None,
     )

@@ -14,7 +14,11 @@ from datetime import datetime
 
 import dagster as dg
 
-from customer_pipeline.orchestration.activity import publishing_backfills, publishing_runs
+from customer_pipeline.orchestration.activity import (
+    publishing_backfills,
+    publishing_runs,
+    publishing_runs_to_retry,
+)
 from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
@@ -44,18 +48,24 @@ class Record:
 def partitions_in_flight(
     instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
 ) -> dict[str, str]:
-    """The partitions that live runs will publish, each with its run in words, and those that live
-    backfills have yet to make a run for."""
+    """The partitions that live runs will publish, each with its run in words, and those that are
+    still to get one: from a live backfill, or because theirs has died and is started again."""
     waiting = {
         key: f"backfill {backfill.backfill_id}"
         for backfill in publishing_backfills(instance, pipeline, now)
         for key in partitions_without_run(instance, pipeline, backfill)
     }
-    return waiting | {
+    to_retry = {
+        key: f"run {run.run_id[:_SHORT]}, which Dagster starts again,"
+        for run in publishing_runs_to_retry(instance, pipeline, now)
+        for key in partitions_of(run, pipeline.partitions)
+    }
+    at_work = {
         key: f"run {run.run_id[:_SHORT]}"
         for run in publishing_runs(instance, pipeline, now)
         for key in partitions_of(run, pipeline.partitions)
     }
+    return waiting | to_retry | at_work
 
 
 def partitions_without_run(

@@ -10,7 +10,9 @@ import dagster as dg
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.orchestration.activity import ACTIVE
-from customer_pipeline.orchestration.run_tags import BACKFILL, limit_tag
+from customer_pipeline.orchestration.run_tags import BACKFILL, PRIORITY, limit_tag
+
+_WAITING = (dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED)
 
 
 def checked_limit(instance: dg.DagsterInstance, active_runs: int | None) -> int | None:
@@ -40,6 +42,18 @@ def checked_limit(instance: dg.DagsterInstance, active_runs: int | None) -> int 
     return active_runs
 
 
+def limit_in_force(instance: dg.DagsterInstance, backfill_id: str) -> int | None:
+    """The limit to which the newest run of a backfill (ours) keeps, if to any."""
+    newest = instance.get_runs(dg.RunsFilter(tags={BACKFILL: backfill_id}), limit=1)
+    limits = [
+        int(tag.removeprefix(limit_tag("")))
+        for run in newest
+        for tag, value in run.tags.items()
+        if tag.startswith(limit_tag("")) and value == backfill_id
+    ]
+    return limits[0] if limits else None
+
+
 def limit_runs(instance: dg.DagsterInstance, backfill_id: str, limit: int | None) -> int:
     """Let the runs of a backfill (ours) that have not ended keep to `limit` from now on, and to no
     other; returns how many they are.
@@ -48,9 +62,16 @@ def limit_runs(instance: dg.DagsterInstance, backfill_id: str, limit: int | None
         limit: what `checked_limit` has returned.
     """
     of_backfill = dg.RunsFilter(tags={BACKFILL: backfill_id}, statuses=list(ACTIVE))
-    # Those at work come first, so that they count when the first waiting one is looked at.
+    before = limit_in_force(instance, backfill_id)
+    raised = limit is None or (before is not None and limit > before)
+    # The queue may look at any moment. Those at work come first, so that they count when the first
+    # waiting one is looked at; of these no later one may be let in before an earlier one.
     runs = sorted(
-        instance.get_runs(of_backfill), key=lambda run: run.status is dg.DagsterRunStatus.QUEUED
+        instance.get_runs(of_backfill),
+        key=lambda run: (
+            run.status in _WAITING,
+            int(run.tags.get(PRIORITY, 0)) * (-1 if raised else 1),
+        ),
     )
     for run in runs:
         tags = {limit_tag(limit): backfill_id} if limit is not None else {}

@@ -24,6 +24,9 @@ RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 PARTITION = "dagster/partition"
 DAGSTER_BACKFILL = "dagster/backfill"
+# On a run that failed: Dagster starts another in its place, or (the other's id) has done so.
+WILL_RETRY = "dagster/will_retry"
+RETRIED_BY = "dagster/auto_retry_run_id"
 
 AHEAD_OF_BACKFILLS = {PRIORITY: "10"}
 

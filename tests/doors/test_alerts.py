@@ -169,7 +169,7 @@ def test_a_killed_worker_is_told_unless_dagster_finishes_its_day(services: Servi
     for day in (retried, lost):
         services.shop.deliver_day(day)
     services.switch("wait", on=True)
-    services.api.launch_days(JOB, [lost], max_retries="0")
+    services.api.launch_days(JOB, [lost], {"dagster/max_retries": "0"})
     os.kill(services.waiting_run(), signal.SIGKILL)
     (message,) = services.told(f"{lost} lost in a failed run", seconds=60)
     assert "terminated by signal 9 (SIGKILL)" in message.body
@@ -231,7 +231,9 @@ def test_a_run_that_hangs_is_told_and_ended(services: Services) -> None:
     day = "2026-06-01"
     services.shop.deliver_day(day)
     services.switch("wait", on=True)
-    (run,) = services.api.launch_days(JOB, [day], max_runtime="80", max_retries="0")
+    (run,) = services.api.launch_days(
+        JOB, [day], {"dagster/max_runtime": "80", "dagster/max_retries": "0"}
+    )
     services.waiting_run()
     (slow,) = services.told("already, usually", seconds=60)
     assert run in slow.body

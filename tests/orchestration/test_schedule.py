@@ -11,7 +11,9 @@ import pytest
 
 from customer_pipeline.orchestration.location import build_defs
 from tests.support.dagster_processes import Home
+from tests.support.runs import run_days
 from tests.support.shop import SOURCE, Shop
+from tests.support.warehouse import content_hashes
 
 NAME = "daily_customer_pipeline_schedule"
 ZONES = ["Europe/London", "America/New_York", "Asia/Tokyo"]
@@ -114,3 +116,27 @@ def test_before_the_first_day_and_after_the_last_it_skips_and_says_why(
     for n in (2, 5):
         (request,) = schedule.tick(date(2026, 3, n))
         assert request.partition_key == f"2026-03-0{n - 1}"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.usefixtures("without_dbt")
+def test_a_day_by_the_schedule_by_hand_and_in_a_range_is_the_same_window_and_content(
+    tmp_path: Path, dbt_cache: Path, home: Home, shop: Shop
+) -> None:
+    (asked,) = Schedule(
+        tmp_path, dbt_cache, home, zone="Europe/London", lines="start: 2026-03-01"
+    ).tick(date(2026, 3, 5))
+    assert isinstance(asked, dg.RunRequest)
+    assert asked.partition_key == "2026-03-04"
+    for day in ("2026-03-04", "2026-03-05"):
+        shop.deliver_day(day)
+    found = []
+    for ran in (
+        run_days(shop, home, "2026-03-04", tags=asked.tags),
+        run_days(shop, home, "2026-03-04"),
+        run_days(shop, home, "2026-03-04", "2026-03-05"),
+    ):
+        assert ran.succeeded, ran.errors
+        window = ran.metadata("landing/orders", "window")["2026-03-04"]
+        found.append((window, content_hashes(shop.settings.warehouse_path)["2026-03-04"]))
+    assert len(set(found)) == 1
+    assert found[0][0] == "[2026-03-04T00:00:00+00:00, 2026-03-05T00:00:00+00:00)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -102,15 +102,22 @@ class Ran:
 
 
 def run_days(
-    shop: Shop, home: Home, first: str, last: str | None = None, *, only: Sequence[str] = ()
+    shop: Shop,
+    home: Home,
+    first: str,
+    last: str | None = None,
+    *,
+    only: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
 ) -> Ran:
     """Run a day, or the range from `first` to `last`, by the pipeline's job.
 
     Args:
         only: the first parts of the keys of the assets to run instead (`landing`, `marts`), as
             somebody selects them in the UI.
+        tags: such as a schedule gives to its runs.
     """
-    tags = {_RANGE_START: first, _RANGE_END: last} if last else {}
+    days = {_RANGE_START: first, _RANGE_END: last} if last else {}
     defs = build_defs(shop.settings)
     keys = [key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] in only]
     job = defs.resolve_implicit_global_asset_job_def() if only else defs.resolve_job_def(JOB)
@@ -119,7 +126,7 @@ def run_days(
             instance=instance,
             asset_selection=keys or None,
             partition_key=None if last else first,
-            tags=tags,
+            tags={**days, **(tags or {})},
             run_config=_QUIET,
             raise_on_error=False,
         )

@@ -19,9 +19,10 @@ import typer
 from rich.console import Console
 
 from customer_pipeline.cli.backfill.asked import Asked
+from customer_pipeline.cli.backfill.claim import Claim
 from customer_pipeline.cli.backfill.control import cancel_backfill, change_limit
 from customer_pipeline.cli.backfill.flow import Course, Flow
-from customer_pipeline.cli.backfill.report import report
+from customer_pipeline.cli.backfill.report import report, say_how_to_go_on
 from customer_pipeline.cli.backfill.workers import (
     ByTheDaemon,
     DaemonIsSilentError,
@@ -34,7 +35,7 @@ from customer_pipeline.cli.instance import kept_instance
 from customer_pipeline.cli.person import who
 from customer_pipeline.cli.planned import asked_days, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
-from customer_pipeline.errors import ConfigError
+from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.settings import Settings, load_settings
 from customer_pipeline.warehouse.backfills import Backfill, find_backfill
@@ -144,15 +145,23 @@ def _carry_out(
             found = standing(pipeline, asked.keys, look_at=asked.look_at)
         decisions = asked.decide(found.states)
         show_plan(console, pipeline, found, decisions, "would run")
-        days = sum(one.runs for one in decisions)
-        if not days:
+        planned = [one.partition_key for one in decisions if one.runs]
+        if not planned:
             console.print("Nothing to launch.")
             return 0
-        _agree(days, yes=yes)
-        times = found.known.run_times
-        return _see_through(
-            Flow(console, pipeline, asked, backfill_id, who(), times, worker), wait=wait
+        _agree(len(planned), yes=yes)
+        flow = Flow(
+            console=console,
+            pipeline=pipeline,
+            asked=asked,
+            planned=planned,
+            backfill_id=backfill_id,
+            launched_by=who(),
+            run_times=found.known.run_times,
+            worker=worker,
+            claim=Claim.on(settings.data_path),
         )
+        return _see_through(flow, wait=wait)
 
 
 def _see_through(flow: Flow, *, wait: bool) -> int:
@@ -164,8 +173,16 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
         flow.stop(course)
         code = _INTERRUPTED
     except DaemonIsSilentError as error:
-        flow.console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-        course.left, code = True, 1
+        _say(flow.console, error)
+        silent = dict.fromkeys(course.keys, "not done when the daemon fell silent")
+        course.unfinished, course.left, code = silent | course.unfinished, True, 1
+    except PipelineError as error:
+        if not course.keys:
+            raise
+        # Such as a warehouse that somebody holds: what is done cannot be looked at now.
+        _say(flow.console, error)
+        say_how_to_go_on(flow.console, flow.backfill_id)
+        return 1
     if not course.keys:
         flow.console.print("Nothing to launch: others have begun it meanwhile.")
         return code
@@ -178,6 +195,10 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
     seconds = time.monotonic() - begun
     well = report(flow.console, flow.pipeline, flow.backfill_id, course, seconds)
     return code or (0 if well else 1)
+
+
+def _say(console: Console, error: PipelineError) -> None:
+    console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
 
 
 @contextmanager

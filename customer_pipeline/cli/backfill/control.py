@@ -58,13 +58,15 @@ def change_limit(console: Console, pipeline: Pipeline, backfill_id: str, active_
         limit, until = checked_limit(instance, active_runs), time.monotonic() + _PATIENCE
         with console.status("changing the runs that have not ended"):
             while True:
-                active = active_backfills(instance, backfill_id)
-                changed = limit_runs(instance, backfill_id, limit)
                 # The daemon makes the runs of a backfill in the half minute after it was launched.
-                to_come = (
-                    key for one in active for key in partitions_without_run(instance, pipeline, one)
+                # Asked first: those that are made from here on are changed in the next round.
+                to_come = any(
+                    key
+                    for one in active_backfills(instance, backfill_id)
+                    for key in partitions_without_run(instance, pipeline, one)
                 )
-                if next(to_come, None) is None or time.monotonic() > until:
+                changed = limit_runs(instance, backfill_id, limit)
+                if not to_come or time.monotonic() > until:
                     break
                 time.sleep(1)
     if not changed:

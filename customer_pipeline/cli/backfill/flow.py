@@ -6,22 +6,21 @@ work (`workers.py`), and what is said at the end (`report.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
 from rich.console import Console
 
 from customer_pipeline.cli.backfill.asked import Asked
+from customer_pipeline.cli.backfill.claim import Claim
 from customer_pipeline.cli.backfill.tally import read_tally
 from customer_pipeline.cli.backfill.view import View
 from customer_pipeline.cli.backfill.workers import Worker
 from customer_pipeline.cli.days import counted
 from customer_pipeline.cli.standing import standing
-from customer_pipeline.errors import TransientError
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.verification.findings import Finding
 from customer_pipeline.warehouse.attempts import RunTime
@@ -32,7 +31,7 @@ from customer_pipeline.warehouse.sql import transaction
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
-_CLAIM_TIMEOUT = 120
+_NAMED = 3
 
 
 @dataclass
@@ -56,33 +55,41 @@ class Course:
 
 @dataclass(frozen=True)
 class Flow:
-    """A backfill and what it needs. `launched_by` is a person's name, `run_times` are of earlier
-    runs."""
+    """A backfill and what it needs. `planned` are the days that the plan has shown to run,
+    `launched_by` is a person's name, `run_times` are of earlier runs."""
 
     console: Console
     pipeline: Pipeline
     asked: Asked
+    planned: Sequence[str]
     backfill_id: str
     launched_by: str
     run_times: Sequence[RunTime]
     worker: Worker
+    claim: Claim
 
     def go(self, course: Course, *, wait: bool) -> None:
         """Do it, and write down in `course` how it goes, also when it is interrupted."""
-        with self._claimed():
-            course.keys = self._to_do(self.asked.keys)
+        with self.claim.held(self.console) if self.worker.alone else nullcontext():
+            self._go(course, wait=wait)
+
+    def _go(self, course: Course, *, wait: bool) -> None:
+        with self.claim.held(self.console):
+            course.keys = self._to_do(self.planned)
             if not course.keys:
                 return
             self._record(course.keys)
+            # Whoever wants to cancel or change it meanwhile needs its name.
+            self.console.print(f"\nbackfill [bold]{self.backfill_id}[/bold]", highlight=False)
             first, rest = self._parted(course.keys)
-            self._begin(first or rest, "first, alone" if rest else "")
+            self._begin(first or rest, "first, alone" if first and rest else "")
         if first:
             self._follow(course, first)
             course.held_back = self._mistrust(course, first)
             if course.held_back or not rest:
                 return
             # Somebody else may have begun some of them by now.
-            with self._claimed():
+            with self.claim.held(self.console):
                 rest = self._to_do(rest)
                 course.keys = [*first, *rest]
                 if rest:
@@ -105,6 +112,9 @@ class Flow:
         """Those of the days that are to run, as they stand now, in their order."""
         found = standing(self.pipeline, sorted(keys), look_at=self.asked.look_at)
         decisions = self.asked.decide(found.states)
+        left = [one.partition_key for one in decisions if not one.runs]
+        if left and len(left) < len(keys):
+            self.console.print(f"{_few(left)}: left to others, who have begun meanwhile")
         return self.asked.in_order([one.partition_key for one in decisions if one.runs])
 
     def _begin(self, keys: Sequence[str], which: str) -> None:
@@ -153,19 +163,6 @@ class Flow:
             ensure_ledger(connection)
             record_backfill(connection, row)
 
-    @contextmanager
-    def _claimed(self) -> Iterator[None]:
-        """Two backfills look at the days, and begin theirs, one after the other."""
-        path = self.pipeline.settings.data_path / ".backfill.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path, timeout=_CLAIM_TIMEOUT)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise TransientError(
-                "another backfill is being launched", where=str(path), todo="try again"
-            ) from None
-        try:
-            yield
-        finally:
-            lock.release()
+
+def _few(keys: Sequence[str]) -> str:
+    return ", ".join(keys) if len(keys) <= _NAMED else f"{counted(len(keys))} from {keys[0]} on"

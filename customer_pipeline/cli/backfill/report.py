@@ -48,7 +48,8 @@ def report(
         )
     well = not (words or course.findings or other_code)
     if not well:
-        console.print(_next(backfill_id, course), highlight=False)
+        mending = bool(tally.failed or course.findings)
+        say_how_to_go_on(console, backfill_id, after_mending=mending)
     return well
 
 
@@ -93,9 +94,12 @@ def _by_other_code(pipeline: Pipeline, tally: Tally) -> int:
     )
 
 
-def _next(backfill_id: str, course: Course) -> str:
-    mend = "" if course.left else "mend what the table says, then "
-    return (
+def say_how_to_go_on(console: Console, backfill_id: str, *, after_mending: bool = False) -> None:
+    """Print the next command, on one line, so that it can be copied."""
+    mend = "mend what the table says, then " if after_mending else ""
+    console.print(
         f"Next: {mend}go on with exactly what is left:"
-        f" [bold]customer-pipeline backfill --resume {backfill_id}[/bold]"
+        f" [bold]customer-pipeline backfill --resume {backfill_id}[/bold]",
+        highlight=False,
+        soft_wrap=True,
     )

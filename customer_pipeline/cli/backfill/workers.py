@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from customer_pipeline.cli.backfill.tally import Tally, read_tally
 from customer_pipeline.cli.backfill.view import View, Working
@@ -34,9 +34,14 @@ _LEDGER_TIMEOUT = 0.5
 
 
 class Worker(Protocol):
+    """`alone`: no other backfill may be begun while it works, since Dagster's record does not show
+    all that it is going to do."""
+
+    alone: ClassVar[bool]
+
     def start(self, runs: Sequence[Sequence[str]]) -> None:
-        """Begin runs, given in the order of the calendar; what has begun is in Dagster's record, so
-        that nobody begins it again."""
+        """Begin runs, given in the order of the calendar. Of a worker that is not `alone`, they are
+        in Dagster's record then, so that nobody begins them again."""
         ...
 
     def follow(self, view: View) -> Mapping[str, str]:
@@ -62,12 +67,23 @@ class ByTheDaemon:
     calendar: Sequence[str]
     started: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
+    alone: ClassVar[bool] = False
+
+    @property
+    def backfill_id(self) -> str:
+        return self.launch.backfill_id
 
     def start(self, runs: Sequence[Sequence[str]]) -> None:
         from customer_pipeline.orchestration.backfills import launch
+        from customer_pipeline.orchestration.run_limits import limit_in_force
 
         self.asked = tuple(key for run in runs for key in run)
-        self.started = tuple(launch(self.pipeline, self.launch, self.calendar, runs))
+        how = self.launch
+        if self.started:
+            # Somebody may have changed it while the first days ran.
+            limit = limit_in_force(self.instance, self.backfill_id)
+            how = replace(how, max_active_runs=limit)
+        self.started = tuple(launch(self.pipeline, how, self.calendar, runs))
 
     def follow(self, view: View) -> Mapping[str, str]:
         listened = time.monotonic()
@@ -80,9 +96,15 @@ class ByTheDaemon:
         raise AssertionError("looking does not end by itself")
 
     def stop(self, view: View) -> None:
+        from customer_pipeline.orchestration.backfill_progress import active_backfills
         from customer_pipeline.orchestration.backfills import cancel
 
-        cancel(self.started)
+        # By its tag: the interruption may have come before Dagster's answer to the launch.
+        active = [one.backfill_id for one in active_backfills(self.instance, self.backfill_id)]
+        if not active:
+            return
+        cancel(active)
+        self.started = tuple({*self.started, *active})
         until = time.monotonic() + _PATIENCE_WITH_CANCELLING
         for found in self._looks(view):
             if found.ended or time.monotonic() > until:
@@ -112,8 +134,8 @@ class ByTheDaemon:
             time.sleep(_LOOK_EVERY)
 
     def _tally(self) -> Tally:
-        backfill_id = self.launch.backfill_id
-        return read_tally(self.pipeline, backfill_id, self.asked, lock_timeout=_LEDGER_TIMEOUT)
+        keys, patience = self.asked, _LEDGER_TIMEOUT
+        return read_tally(self.pipeline, self.backfill_id, keys, lock_timeout=patience)
 
     def _listen(self) -> None:
         from customer_pipeline.orchestration.daemon import HOW_TO_START, daemon_state
@@ -134,6 +156,7 @@ class InProcess:
     here: InThisProcess
     launch: Launch
     runs: Sequence[Sequence[str]] = ()
+    alone: ClassVar[bool] = True
 
     def start(self, runs: Sequence[Sequence[str]]) -> None:
         self.runs = runs[::-1] if self.launch.newest_first else runs
@@ -170,7 +193,7 @@ def _unfinished(found: Progress, asked: Sequence[str]) -> dict[str, str]:
         if run is None:
             reasons[key] = found.error or "cancelled before a run of it began"
         elif run.state == "cancelled":
-            reasons[key] = f"run {run.run_id[:8]} was cancelled"
+            reasons[key] = "its run was cancelled"
         elif run.state == "failed":
             reasons[key] = f"run {run.run_id[:8]} ended before its end: see it in Dagster's UI"
     return reasons
