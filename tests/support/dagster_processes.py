@@ -113,12 +113,7 @@ class Home:
             daemon: how the daemon's command begins.
         """
         port = _free_port()
-        workspace = self.folder / "workspace.yaml"
-        workspace.write_text(
-            (PROJECT / "workspace.yaml")
-            .read_text()
-            .replace("customer_pipeline.definitions", module)
-        )
+        workspace = self.write_workspace(module)
         web = self.start(
             *("dagster-webserver", "-h", "127.0.0.1", "-p", str(port), "-w", str(workspace)),
             log=self.folder / "webserver.log",
@@ -131,6 +126,16 @@ class Home:
         finally:
             for process in (self.daemon, web):
                 kill(process, signal.SIGTERM)
+
+    def write_workspace(self, module: str) -> Path:
+        """The workspace of `services`: the location in `module`."""
+        workspace = self.folder / "workspace.yaml"
+        workspace.write_text(
+            (PROJECT / "workspace.yaml")
+            .read_text()
+            .replace("customer_pipeline.definitions", module)
+        )
+        return workspace
 
     def start_daemon(self, command: Sequence[str] = ("dagster-daemon",)) -> None:
         """The daemon of `services`, which a test may have killed."""
@@ -206,6 +211,14 @@ class Api:
         assert answer["__typename"] == "LaunchBackfillSuccess", answer
         return answer["backfillId"]
 
+    def cancel_backfill(self, backfill_id: str) -> None:
+        """What "Cancel backfill submission" sends."""
+        answer = self.ask(
+            "mutation($id: String!){cancelPartitionBackfill(backfillId: $id){__typename}}",
+            id=backfill_id,
+        )["cancelPartitionBackfill"]
+        assert answer["__typename"] == "CancelBackfillSuccess", answer
+
     def wait_for_backfill(self, backfill_id: str, *, seconds: float = 240) -> str:
         """Wait until a backfill has ended; returns its status."""
 
@@ -228,8 +241,11 @@ class Api:
         nodes = self.ask("{assetNodes{assetKey{path}}}")["assetNodes"]
         return sorted(node["assetKey"]["path"] for node in nodes)
 
-    def launch_days(self, job: str, keys: Sequence[str]) -> list[str]:
+    def launch_days(
+        self, job: str, keys: Sequence[str], tags: Mapping[str, str] | None = None
+    ) -> list[str]:
         """A run of a job for each day, all asked for at once; returns their ids."""
+        more_tags = [{"key": key, "value": value} for key, value in (tags or {}).items()]
         answer = self.ask(
             """
             mutation LaunchMultipleRuns($executionParamsList: [ExecutionParams!]!) {
@@ -249,7 +265,9 @@ class Api:
                 {
                     "selector": _REPOSITORY | {"pipelineName": job},
                     "mode": "default",
-                    "executionMetadata": {"tags": [{"key": "dagster/partition", "value": key}]},
+                    "executionMetadata": {
+                        "tags": [{"key": "dagster/partition", "value": key}, *more_tags]
+                    },
                 }
                 for key in keys
             ],
@@ -340,13 +358,14 @@ class Api:
         return ranges
 
 
-def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
-    """Ask again and again until `condition` gives something true, and return that."""
+def wait_for(condition: Callable[[], Any], *, seconds: float, what: str, pause: float = 0.5) -> Any:
+    """Ask again and again, every `pause` seconds, until `condition` gives something true, and return
+    that."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if found := condition():
             return found
-        time.sleep(0.5)
+        time.sleep(pause)
     raise AssertionError(f"waited {seconds:g} s for {what}")
 
 

@@ -1,11 +1,17 @@
-"""`dagster-daemon` as it is, except that it looks after backfills every three seconds, and not every
-thirty, so that a test can wait."""
+"""`dagster-daemon` as it is, except that it looks after backfills, and is heard of, every three seconds
+and not every thirty, so that a test can wait."""
 
 from __future__ import annotations
 
-from dagster._daemon import controller
-from dagster._daemon.cli import main
+from functools import partial
+
+from dagster._daemon import cli, controller
+
+_SECONDS = 3
 
 if __name__ == "__main__":
-    controller.DEFAULT_DAEMON_INTERVAL_SECONDS = 3
-    main()
+    controller.DEFAULT_DAEMON_INTERVAL_SECONDS = _SECONDS
+    cli.daemon_controller_from_instance = partial(  # pyright: ignore[reportPrivateImportUsage]
+        controller.daemon_controller_from_instance, heartbeat_interval_seconds=_SECONDS
+    )
+    cli.main()
