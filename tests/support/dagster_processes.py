@@ -358,13 +358,14 @@ class Api:
         return ranges
 
 
-def wait_for(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
-    """Ask again and again until `condition` gives something true, and return that."""
+def wait_for(condition: Callable[[], Any], *, seconds: float, what: str, pause: float = 0.5) -> Any:
+    """Ask again and again, every `pause` seconds, until `condition` gives something true, and return
+    that."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if found := condition():
             return found
-        time.sleep(0.5)
+        time.sleep(pause)
     raise AssertionError(f"waited {seconds:g} s for {what}")
 
 

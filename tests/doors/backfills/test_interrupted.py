@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -172,18 +171,22 @@ def test_an_interruption_while_it_is_being_launched_leaves_nothing_behind(
     services.gates.close(days)
     command = services.start("--from", days[0], "--to", days[-1], "--verify-first", "0")
     backfill_id = command.backfill_id()
-    time.sleep(1)  # not a wait for something: whenever it is, the promise is the same
-    os.kill(command.process.pid, signal.SIGINT)
-    assert command.ends() == 130, command.output
-    assert f"backfill --resume {backfill_id}" in command.output
     with services.home.instance() as instance:
-        live = [
-            found.backfill_id
-            for found in instance.get_backfills(limit=5)
-            if found.tags.get("customer_pipeline/backfill") == backfill_id
-            and found.status.value in ("REQUESTED", "CANCELING")
-        ]
-    assert live == []
+
+        def live() -> list[str]:
+            return [
+                found.backfill_id
+                for found in instance.get_backfills(limit=5)
+                if found.tags.get("customer_pipeline/backfill") == backfill_id
+                and found.status.value in ("REQUESTED", "CANCELING")
+            ]
+
+        # Dagster has it, and has not answered the command yet.
+        wait_for(live, seconds=60, what="the backfill", pause=0.02)
+        os.kill(command.process.pid, signal.SIGINT)
+        assert command.ends() == 130, command.output
+        assert f"backfill --resume {backfill_id}" in command.output
+        assert live() == []
     services.gates.open(days)
 
 
