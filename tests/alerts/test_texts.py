@@ -81,6 +81,8 @@ def test_channels_are_parsed_with_their_own_parameters() -> None:
     assert (two.least, two.owner) == ("info", None)
     assert two.url.endswith("?to=c,d"), "a comma inside a URL does not separate"
     assert three.least == "error"
+    (room,) = parse_channels(f"slack://T1JJ3T3L2/A1BRTD4JD/{'x' * 24}/#data?min=warning")
+    assert (room.least, room.url[-6:]) == ("warning", "/#data"), "a # begins no fragment"
     for channel in (one, two, three):
         assert SECRET not in f"{channel}{channel.label}{channel.name}"
 
