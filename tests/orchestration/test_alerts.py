@@ -353,3 +353,30 @@ def test_a_run_that_published_everything_and_failed_at_the_rest_is_told(desk: Al
     desk.succeed(desk.run(DAYS[1]))
     (message,) = desk.told()
     assert message.title.startswith("well again")
+
+
+@pytest.mark.parametrize("status", ["COMPLETED_FAILED", "CANCELED"])
+def test_a_run_that_was_killed_in_a_backfill_is_part_of_its_notice(
+    desk: AlertDesk, status: str
+) -> None:
+    desk.backfill("bf")
+    tags = {"dagster/backfill": "bf"}
+    desk.published(DAYS[0], **tags)
+    desk.instance.report_run_failed(desk.run(DAYS[1], tags=tags), "its worker is gone")
+    assert desk.told() == []
+    desk.backfill("bf", status=status)
+    (message,) = desk.told()
+    assert "2 days asked for, 1 published, 1 not done" in message.title
+    assert desk.told(after=10 * MINUTE) == []
+
+
+def test_a_retry_that_fails_for_good_is_told_and_the_first_attempt_is_not(desk: AlertDesk) -> None:
+    first = desk.run(DAYS[0], tags={"dagster/max_retries": "1"})
+    desk.instance.report_run_failed(first, "its worker is gone")
+    again = desk.run(DAYS[0], tags={"dagster/parent_run_id": first.run_id})
+    desk.instance.add_run_tags(first.run_id, {"dagster/auto_retry_run_id": again.run_id})
+    assert desk.told() == []
+    desk.instance.report_run_failed(again, "its worker is gone again")
+    (message,) = desk.told()
+    assert message.body.startswith("its worker is gone again")
+    assert desk.told(after=20 * MINUTE) == []
