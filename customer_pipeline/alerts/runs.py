@@ -24,6 +24,7 @@ from customer_pipeline.alerts.scene import (
     Scene,
     Why,
 )
+from customer_pipeline.planning.known import Known
 
 _SLOW = 3
 
@@ -36,14 +37,17 @@ def note_failed_run(
     Args:
         why: looks up what the run says of its failure.
     """
-    if run.publishes and run.keys and scene.known is not None:
-        lost = _lost(connection, scene, run)
+    keys = [key for key in run.keys if key in set(scene.calendar)]
+    lost, opened = keys, {}
+    if run.publishes and keys and scene.known is not None:
+        lost = _lost(connection, scene, scene.known, run, keys)
         opened = {condition_of(scene, key): run.ended for key in lost}
-        if not lost and not _failed_though_published(scene, run):
+        if not lost and not all(_is_published_by(run, scene.known, key) for key in keys):
             return
-    else:
-        lost, opened = list(run.keys), {}
-    if not opened and run.recurring:
+    elif scene.known is not None and any(_is_told_of(run, scene.known, key) for key in keys):
+        return
+    # Nobody owes anything for what is no partition.
+    if not opened and run.recurring and (keys or not run.keys):
         if run.job in open_incidents(connection, "job", "job"):
             return
         opened = {Condition("job", "job", run.job): run.ended}
@@ -51,16 +55,21 @@ def note_failed_run(
     tell(connection, Alert(f"run {run.run_id}", message), opened, now=scene.now)
 
 
-def _lost(connection: sqlite3.Connection, scene: Scene, run: FailedRun) -> list[str]:
+def _lost(
+    connection: sqlite3.Connection,
+    scene: Scene,
+    known: Known,
+    run: FailedRun,
+    keys: Sequence[str],
+) -> list[str]:
     """The partitions of which neither ledger nor incidents tell how this run, or a later one, ended."""
-    assert scene.known is not None
-    known, incidents = scene.known, incidents_of(connection, scene)
+    incidents = incidents_of(connection, scene)
     return [
         key
-        for key in run.keys
+        for key in keys
         if not (
             (key in known.published and known.published[key].published_at >= run.started)
-            or (key in known.failures and known.failures[key].failed_at >= run.started)
+            or _is_told_of(run, known, key)
             or key in known.waivers
             or not fresh(incidents, key, FAILED)
             or scene.is_muted(key)
@@ -68,11 +77,14 @@ def _lost(connection: sqlite3.Connection, scene: Scene, run: FailedRun) -> list[
     ]
 
 
-def _failed_though_published(scene: Scene, run: FailedRun) -> bool:
-    """Whether the run published everything itself, and failed at something else."""
-    assert scene.known is not None
-    published = scene.known.published
-    return all(key in published and published[key].run_id == run.run_id for key in run.keys)
+def _is_told_of(run: FailedRun, known: Known, key: str) -> bool:
+    """Whether the ledger says how the partition failed, in this run or in a later one."""
+    return key in known.failures and known.failures[key].failed_at >= run.started
+
+
+def _is_published_by(run: FailedRun, known: Known, key: str) -> bool:
+    """Whether the run published it itself, and so failed at something else."""
+    return key in known.published and known.published[key].run_id == run.run_id
 
 
 def note_job_success(

@@ -111,7 +111,8 @@ def _marts(pipeline: Pipeline) -> set[dg.AssetKey]:
 
 
 def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:
-    if run.asset_selection is None:
+    # A run in the process that asked for it has an empty one.
+    if not run.asset_selection:
         return run.job_name == job
     return not keys.isdisjoint(run.asset_selection)
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import dagster as dg
 import pytest
 
+from customer_pipeline.alerts.channels import parse_channels
 from customer_pipeline.alerts.mutes import Mute, mute
 from customer_pipeline.warehouse.waivers import Waiver, grant_waivers
 from tests.support.alert_desk import REFRESH, AlertDesk
@@ -46,6 +49,14 @@ def test_a_day_that_failed_is_told_with_its_reason_and_what_to_do(desk: AlertDes
         f"mend: customer-pipeline run --from {DAYS[3]}",
         f"http://localhost:3000/runs/{run.run_id}",
     ]
+
+
+@pytest.mark.parametrize("only", [["landing"], ["landing", "marts"]])
+def test_a_run_of_picked_assets_is_told_once(desk: AlertDesk, only: list[str]) -> None:
+    """Case A8: whatever the run would have published."""
+    desk.fail(desk.run(DAYS[3], only=only), DAYS[3])
+    (message,) = desk.told()
+    assert message.title == f"error: daily_customers: {DAYS[3]} failed in extract"
 
 
 def test_it_is_told_once_however_often_it_is_tried_and_seen(desk: AlertDesk) -> None:
@@ -289,3 +300,83 @@ def test_a_run_that_takes_three_times_its_usual_time_is_told_while_it_runs(desk:
     (message,) = desk.told(after=50 * MINUTE)
     assert "nothing was heard of a run for 63 min" in message.title
     assert desk.told(after=MINUTE) == []
+
+
+def test_who_owns_a_feed_hears_of_it_and_the_source_s_owner_of_the_rest(desk: AlertDesk) -> None:
+    owned = (
+        desk.shop.source_path.read_text()
+        .replace("timezone:", "owner: team:platform\ntimezone:")
+        .replace("  orders:", "  orders:\n    owner: sales@example.com")
+    )
+    desk.shop.source_path.write_text(owned)
+    owner = AlertDesk(desk.shop, desk.instance, desk.receiver)
+    url = desk.receiver.url
+    owner.channels = parse_channels(
+        f"{url('sales', '?owner=sales@example.com')} {url('platform', '?owner=team:platform')}"
+    )
+    owner.failed(DAYS[0])
+    owner.failed(DAYS[1], why="customers: cut off")
+    owner.told()
+    assert [DAYS[0] in title for title in desk.receiver.titles("sales")] == [True]
+    assert [DAYS[1] in title for title in desk.receiver.titles("platform")] == [True]
+    graph = owner.repository.asset_graph
+    owners = {
+        key.to_user_string(): list(graph.get(key).owners) for key in graph.get_all_asset_keys()
+    }
+    assert owners["raw/orders"] == owners["landing/orders"] == ["sales@example.com"]
+    assert owners["raw/customers"] == owners["marts/fct_orders"] == ["team:platform"]
+    # Whom to tell is no matter of the data.
+    assert owner.pipeline.code_version == desk.pipeline.code_version
+
+
+def test_the_marts_should_be_fresh_when_they_are_due(desk: AlertDesk) -> None:
+    graph = desk.repository.asset_graph
+    policy: Any = graph.get(dg.AssetKey(["marts", "fct_orders"])).freshness_policy
+    assert (policy.deadline_cron, policy.timezone) == ("0 7 * * *", "Europe/London")
+    assert policy.lower_bound_delta == 7 * HOUR
+
+
+def test_a_run_of_what_is_no_day_is_told_and_nobody_is_reminded_of_it(desk: AlertDesk) -> None:
+    desk.instance.report_run_failed(desk.run("2099-01-01"), "2099-01-01 is not over yet")
+    (message,) = desk.told()
+    assert message.title == "error: daily_customer_pipeline failed"
+    assert message.body.startswith("2099-01-01 is not over yet")
+    assert desk.told(after=49 * HOUR) == []
+
+
+def test_a_run_that_published_everything_and_failed_at_the_rest_is_told(desk: AlertDesk) -> None:
+    run = desk.run(DAYS[0])
+    desk.publish(run, DAYS[0])
+    desk.instance.report_run_failed(run, "everything is published, but the lake is behind")
+    (message,) = desk.told()
+    assert message.title == "error: daily_customer_pipeline failed"
+    desk.succeed(desk.run(DAYS[1]))
+    (message,) = desk.told()
+    assert message.title.startswith("well again")
+
+
+@pytest.mark.parametrize("status", ["COMPLETED_FAILED", "CANCELED"])
+def test_a_run_that_was_killed_in_a_backfill_is_part_of_its_notice(
+    desk: AlertDesk, status: str
+) -> None:
+    desk.backfill("bf")
+    tags = {"dagster/backfill": "bf"}
+    desk.published(DAYS[0], **tags)
+    desk.instance.report_run_failed(desk.run(DAYS[1], tags=tags), "its worker is gone")
+    assert desk.told() == []
+    desk.backfill("bf", status=status)
+    (message,) = desk.told()
+    assert "2 days asked for, 1 published, 1 not done" in message.title
+    assert desk.told(after=10 * MINUTE) == []
+
+
+def test_a_retry_that_fails_for_good_is_told_and_the_first_attempt_is_not(desk: AlertDesk) -> None:
+    first = desk.run(DAYS[0], tags={"dagster/max_retries": "1"})
+    desk.instance.report_run_failed(first, "its worker is gone")
+    again = desk.run(DAYS[0], tags={"dagster/parent_run_id": first.run_id})
+    desk.instance.add_run_tags(first.run_id, {"dagster/auto_retry_run_id": again.run_id})
+    assert desk.told() == []
+    desk.instance.report_run_failed(again, "its worker is gone again")
+    (message,) = desk.told()
+    assert message.body.startswith("its worker is gone again")
+    assert desk.told(after=20 * MINUTE) == []

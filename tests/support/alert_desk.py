@@ -72,9 +72,14 @@ class AlertDesk:
         *days: str,
         job: str = DAILY,
         status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTED,
+        only: Sequence[str] = (),
         tags: Mapping[str, str] | None = None,
     ) -> dg.DagsterRun:
-        """A run over these days (a range, when there are several)."""
+        """A run over these days (a range, when there are several).
+
+        Args:
+            only: the first parts of the keys of the assets that it was asked for, instead of a job's.
+        """
         of_days: dict[str, str] = {}
         if len(days) == 1:
             of_days = {"dagster/partition": days[0]}
@@ -85,7 +90,15 @@ class AlertDesk:
             }
         # Unless a test says so, Dagster does not try again.
         tags = {"dagster/max_retries": "0"} | of_days | dict(tags or {})
-        run = replace(self._model(job), run_id=str(uuid4()), status=status, tags=tags)
+        keys = self.repository.asset_graph.get_all_asset_keys()
+        run = replace(
+            self._model(job),
+            run_id=str(uuid4()),
+            status=status,
+            tags=tags,
+            # Empty, as it is in a run by the command line.
+            asset_selection=frozenset(key for key in keys if key.path[0] in only),
+        )
         return self.instance.add_run(run)
 
     def _model(self, job: str) -> dg.DagsterRun:

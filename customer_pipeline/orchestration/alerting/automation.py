@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from customer_pipeline.alerts.scene import FailingAutomation
+from customer_pipeline.orchestration.alerting.runs import first_error, first_line
 
 _ON = ("RUNNING", "DECLARED_IN_CODE")
 # A sensor looks again in seconds; a schedule that fails has missed its hour.
@@ -36,13 +37,12 @@ def failing_automation(
         ]
         newest = ticks[: _TICKS[kind]]
         if len(newest) == _TICKS[kind] and all(tick.status.value == "FAILURE" for tick in newest):
-            error = newest[0].error
             yield FailingAutomation(
                 kind.lower(),
                 state.instigator_name,
                 len(newest),
                 datetime.fromtimestamp(newest[-1].timestamp, UTC),
-                _said(error.message if error else ""),
+                first_line(first_error(newest[0].error)),
             )
 
 
@@ -53,8 +53,3 @@ def on_since(instance: dg.DagsterInstance, schedule: str) -> datetime | None:
             started = getattr(state.instigator_data, "start_timestamp", None)
             return datetime.fromtimestamp(started or 0, UTC)
     return None
-
-
-def _said(error: str) -> str:
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    return lines[0] if lines else "it does not say why"

@@ -114,23 +114,25 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
         if event.event_type is dg.DagsterEventType.STEP_FAILURE:
             data = event.step_failure_data
             told = data.user_failure_data.description if data.user_failure_data else None
-            return Why(event.step_key or "", _first_line(told or _innermost(data.error)))
+            return Why(event.step_key or "", first_line(told or first_error(data.error)))
         if event.event_type is dg.DagsterEventType.RUN_FAILURE:
             said = event.message or ""
             # Who noticed that a process is gone has said so just before.
-            return Why("", _first_line(noticed if _OUTSIDE in said and noticed else said))
+            return Why("", first_line(noticed if _OUTSIDE in said and noticed else said))
         noticed = event.message or noticed
     return Why("", "the run failed, and its log does not say why")
 
 
-def _innermost(error: Any) -> str:
+def first_error(error: Any) -> str:
+    """What was raised first, of all that was raised because of it."""
     while error is not None and error.cause is not None:
         error = error.cause
-    return error.message if error is not None else "the step failed"
+    return error.message if error is not None else ""
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+def first_line(text: str) -> str:
+    lines = (line.strip() for line in text.splitlines())
+    return next((line for line in lines if line), "it does not say why")
 
 
 def checks_of(
