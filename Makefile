@@ -44,7 +44,7 @@ test: install $(INSTALLED_DEV)
 	python -m pytest -m "not slow" -n 2 --dist loadgroup
 
 test-slow: install $(INSTALLED_DEV)
-	python -m pytest -m slow
+	python -m pytest -m slow -n 2 --dist loadgroup
 
 lint: install $(INSTALLED_DEV)
 	ruff check .

@@ -19,6 +19,7 @@ from customer_pipeline.alerts.scene import (
     Why,
 )
 from customer_pipeline.alerts.wording import Words, alike, lines_of
+from customer_pipeline.durations import seconds_text
 
 _CHECKS_SHOWN = 8
 
@@ -68,7 +69,7 @@ def backfill_ended(
             *lines_of(alike(failed), calendar),
             *lines_of(dict.fromkeys(undone, "not done"), calendar),
         ),
-        facts=(f"took {_time((backfill.ended - backfill.started).total_seconds())}",),
+        facts=(f"took {seconds_text((backfill.ended - backfill.started).total_seconds())}",),
         more=words.status_command(open_keys or list(backfill.keys)) if asked else "",
         mend=words.mend_command(open_keys) if open_keys else "",
         link=pages,
@@ -77,10 +78,10 @@ def backfill_ended(
 
 
 def run_is_slow(words: Words, run: RunPace) -> Message:
-    usual = _time(run.usual or 0)
+    usual = seconds_text(run.usual or 0)
     return Message(
         "warning",
-        f"{run.job}: a run takes {_time(run.seconds)} already, usually {usual}",
+        f"{run.job}: a run takes {seconds_text(run.seconds)} already, usually {usual}",
         facts=_of_keys(run.keys),
         more=words.status_command(run.keys) if run.keys else "",
         link=words.run_page(run.run_id),
@@ -91,10 +92,10 @@ def run_is_slow(words: Words, run: RunPace) -> Message:
 def run_hangs(words: Words, run: RunPace) -> Message:
     return Message(
         "error",
-        f"{run.job}: nothing was heard of a run for {_time(run.silent)}",
+        f"{run.job}: nothing was heard of a run for {seconds_text(run.silent)}",
         reason="it is ended when it has run for max_runtime_seconds (dagster.yaml); to end it now,"
         " terminate it on its page",
-        facts=(*_of_keys(run.keys), f"running for {_time(run.seconds)}"),
+        facts=(*_of_keys(run.keys), f"running for {seconds_text(run.seconds)}"),
         more=words.status_command(run.keys) if run.keys else "",
         link=words.run_page(run.run_id),
         owners=words.owners_of([]),
@@ -141,11 +142,3 @@ def _of_keys(keys: Sequence[str]) -> tuple[str, ...]:
     if not keys:
         return ()
     return (keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]}",)
-
-
-def _time(seconds: float) -> str:
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 100 * 60:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from customer_pipeline.alerts.incidents import Incident
 from customer_pipeline.alerts.message import SEVERITIES, Message
 from customer_pipeline.alerts.redaction import without_values
-from customer_pipeline.planning.groups import Span, grouped
+from customer_pipeline.planning.groups import grouped
 from customer_pipeline.warehouse.attempts import Failure
 from customer_pipeline.warehouse.ledger import Published
 
@@ -160,17 +160,13 @@ def lines_of(reasons: Mapping[str, str], calendar: Sequence[str]) -> tuple[str, 
     groups = sorted(grouped(known, reasons), key=lambda group: -group.partitions)
     lines = []
     for group in groups[:_GROUPS_SHOWN]:
-        spans = ", ".join(_span(span) for span in group.spans[:_SPANS_SHOWN])
+        spans = ", ".join(span.words for span in group.spans[:_SPANS_SHOWN])
         if len(group.spans) > _SPANS_SHOWN:
             spans += f" and {len(group.spans) - _SPANS_SHOWN} more"
         lines.append(f"{spans} ({group.partitions}): {group.words}")
     if more := len(groups) - len(lines):
         lines.append(f"and {more} more reasons")
     return tuple(lines)
-
-
-def _span(span: Span) -> str:
-    return span.first if span.first == span.last else f"{span.first} to {span.last}"
 
 
 def _stages(failures: Sequence[Failure]) -> str:

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.cli.words import seconds_text, state_text
+from customer_pipeline.cli.words import state_text
+from customer_pipeline.durations import seconds_text
 from customer_pipeline.planning.detail import Detail
 from customer_pipeline.planning.state import State
 from customer_pipeline.source.partitions import Window

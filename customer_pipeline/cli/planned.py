@@ -14,7 +14,8 @@ from rich.text import Text
 
 from customer_pipeline.cli.days import complete_days, counted, days_between
 from customer_pipeline.cli.standing import Standing, unknown_feeds
-from customer_pipeline.cli.words import groups_table, seconds_text, show_source, span_text
+from customer_pipeline.cli.words import groups_table, show_source
+from customer_pipeline.durations import seconds_text
 from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.planning.groups import grouped
@@ -90,7 +91,7 @@ def _show_runs_in_flight(console: Console, keys: Sequence[str], found: Standing)
     if not running:
         console.print("\nin flight: no run that touches these days")
     for group in grouped(keys, running):
-        spans = ", ".join(map(span_text, group.spans))
+        spans = ", ".join(span.words for span in group.spans)
         console.print(Text(f"\nin flight: {group.words} touches {spans}"))
 
 
@@ -99,6 +100,6 @@ def _time(found: Standing, days: int) -> str:
     if guess is None:
         return "estimate: no history yet"
     least, most = seconds_text(guess.least), seconds_text(guess.most)
-    span = f"about {least}" if least == most else f"between {least} and {most}"
+    time = f"about {least}" if least == most else f"between {least} and {most}"
     earlier = f"{guess.runs} earlier run{'' if guess.runs == 1 else 's'}"
-    return f"estimate: {span} in one run, going by {earlier}"
+    return f"estimate: {time} in one run, going by {earlier}"

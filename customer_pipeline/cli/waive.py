@@ -12,7 +12,6 @@ from rich.text import Text
 
 from customer_pipeline.cli.days import counted, days_between
 from customer_pipeline.cli.person import who
-from customer_pipeline.cli.words import span_text
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.settings import load_settings
@@ -80,4 +79,4 @@ def _refuse(keys: Sequence[str], wrong: Sequence[str], what: str) -> None:
 
 def _spans(keys: Sequence[str], chosen: Sequence[str]) -> str:
     (group,) = grouped(keys, dict.fromkeys(chosen, ""))
-    return ", ".join(map(span_text, group.spans))
+    return ", ".join(span.words for span in group.spans)

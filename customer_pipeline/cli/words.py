@@ -1,4 +1,4 @@
-"""How states, groups of days and spans of time are shown in a terminal.
+"""How states and groups of days are shown in a terminal.
 
 What does not belong here: what is shown, which each command knows.
 """
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.planning.groups import Group, Span, grouped
+from customer_pipeline.planning.groups import Group, grouped
 from customer_pipeline.planning.state import State
 
 _SPANS_SHOWN = 4
@@ -42,10 +42,6 @@ def state_text(state: str, words: str | None = None) -> Text:
     return Text(words or state, style=STYLES[state])
 
 
-def span_text(span: Span) -> str:
-    return span.first if span.first == span.last else f"{span.first} to {span.last}"
-
-
 def groups_table(groups: Iterable[Group], *, header: str) -> Table:
     """A row per group: its days, how many they are, and what is said of them."""
     table = Table()
@@ -53,7 +49,7 @@ def groups_table(groups: Iterable[Group], *, header: str) -> Table:
     table.add_column("", justify="right", no_wrap=True)
     table.add_column(header, overflow="fold")
     for group in groups:
-        lines = [span_text(span) for span in group.spans[:_SPANS_SHOWN]]
+        lines = [span.words for span in group.spans[:_SPANS_SHOWN]]
         if more := len(group.spans) - len(lines):
             lines.append(f"… and {more} more")
         table.add_row("\n".join(lines), f"{group.partitions:,}", Text(group.words))
@@ -66,12 +62,3 @@ def show_source(console: Console, keys: Sequence[str], states: Iterable[State]) 
     if words:
         console.print("\nat the source")
         console.print(groups_table(grouped(keys, words), header="what to know"))
-
-
-def seconds_text(seconds: float) -> str:
-    """`12 s`, `4 min` or `2.5 h`."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 100 * 60:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"

@@ -89,8 +89,7 @@ def publishing_runs_to_retry(
             updated_after=now - _SILENCE,
         )
     )
-    marts = _marts(pipeline)
-    return [run for run in failed if RETRIED_BY not in run.tags and _selects(run, marts, DAILY_JOB)]
+    return [run for run in failed if RETRIED_BY not in run.tags and publishes(run, pipeline)]
 
 
 def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> list:

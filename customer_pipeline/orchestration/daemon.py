@@ -16,6 +16,8 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
+from customer_pipeline.durations import seconds_text
+
 # Each thread beats every 30 seconds: one beat may be late, two may not.
 _SILENCE_OF_ALL = timedelta(seconds=75)
 # A thread is busy for longer with a slow code server or a wave of runs.
@@ -71,11 +73,11 @@ class DaemonState:
         if not self.alive:
             return (
                 "no Dagster daemon is running: the last was heard of at"
-                f" {self.last_heard:%Y-%m-%d %H:%M:%S} UTC, {_span(seconds)} ago"
+                f" {self.last_heard:%Y-%m-%d %H:%M:%S} UTC, {seconds_text(seconds)} ago"
             )
         if self.silent:
             return f"the Dagster daemon runs, but nothing is heard of {', '.join(self.silent)}"
-        return f"the Dagster daemon runs: heard of {_span(seconds)} ago"
+        return f"the Dagster daemon runs: heard of {seconds_text(seconds)} ago"
 
 
 def daemon_state(instance: dg.DagsterInstance, now: datetime) -> DaemonState:
@@ -91,12 +93,3 @@ def daemon_state(instance: dg.DagsterInstance, now: datetime) -> DaemonState:
         },
         now,
     )
-
-
-def _span(seconds: int) -> str:
-    if seconds < 100:
-        return f"{seconds} s"
-    if seconds < 100 * 60:
-        return f"{round(seconds / 60)} min"
-    hours = round(seconds / 3600)
-    return f"{hours} hours" if hours < 48 else f"{round(hours / 24)} days"

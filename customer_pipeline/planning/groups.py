@@ -16,6 +16,10 @@ class Span:
     first: str
     last: str
 
+    @property
+    def words(self) -> str:
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
 
 @dataclass(frozen=True)
 class Group:

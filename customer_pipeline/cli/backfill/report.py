@@ -15,7 +15,8 @@ from rich.text import Text
 from customer_pipeline.cli.backfill.flow import Course
 from customer_pipeline.cli.backfill.tally import Tally, read_tally
 from customer_pipeline.cli.days import counted
-from customer_pipeline.cli.words import groups_table, seconds_text
+from customer_pipeline.cli.words import groups_table
+from customer_pipeline.durations import seconds_text
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.warehouse.ledger import published_partitions
 

@@ -21,7 +21,8 @@ from rich.text import Text
 
 from customer_pipeline.cli.backfill.tally import Tally
 from customer_pipeline.cli.days import counted
-from customer_pipeline.cli.words import STYLES, SYMBOLS, seconds_text
+from customer_pipeline.cli.words import STYLES, SYMBOLS
+from customer_pipeline.durations import seconds_text
 
 _FAILURES_SHOWN = 3
 _RUNS_SHOWN = 8
