@@ -156,7 +156,7 @@ def _how(one: Delivery) -> Text:
     if not one.attempts:
         return Text("pending", style="yellow")
     return Text(
-        f"not taken {one.attempts}×, the next try {moment(one.next_try)}: {one.answer}",
+        f"not taken, tried {one.attempts} time(s), next {moment(one.next_try)}: {one.answer}",
         style="red",
     )
 

@@ -79,7 +79,7 @@ def test_what_was_told_and_what_was_not_is_listed(terminal: Shop, inbox: Receive
     deliver(store, parse_channels(inbox.url("bad")), lambda _: None)
     listed = typed("list")
     assert listed.exit_code == 1
-    assert "not taken 1×, the next try" in listed.output and "500" in listed.output
+    assert "not taken, tried 1 time(s), next" in listed.output and "500" in listed.output
 
 
 def test_feeds_and_days_are_muted_with_a_reason_and_an_end() -> None:
