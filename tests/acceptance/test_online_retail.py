@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import random
-import tarfile
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -53,8 +53,7 @@ Tables = dict[str, Counter[tuple[Any, ...]]]
 @pytest.fixture(scope="module")
 def deliveries(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("online_retail")
-    with tarfile.open(test_data / "online_retail" / "dev_2010-12_to_2011-06.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(test_data / "online_retail" / "dev_2010-12_to_2011-06.tar.gz", folder)
     return folder / "by-day"
 
 

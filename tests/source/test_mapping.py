@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-import tarfile
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
@@ -33,8 +33,7 @@ RETAIL = "customer_pipeline/source/online_retail.yaml"
 @pytest.fixture(scope="module")
 def retail_days(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("retail")
-    with tarfile.open(test_data / "online_retail" / "dev_2010-12_to_2011-06.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(test_data / "online_retail" / "dev_2010-12_to_2011-06.tar.gz", folder)
     return folder / "by-day"
 
 
