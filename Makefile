@@ -40,11 +40,12 @@ run: install
 dev: install
 	dagster dev --host 127.0.0.1 --port 3000
 
+# A worker takes whole files: what the tests of one share is made once.
 test: install $(INSTALLED_DEV)
-	python -m pytest -m "not slow" -n 2 --dist loadgroup
+	python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: install $(INSTALLED_DEV)
-	python -m pytest -m slow -n 2 --dist loadgroup
+	python -m pytest -m slow -n 2 --dist loadfile
 
 lint: install $(INSTALLED_DEV)
 	ruff check .

@@ -25,9 +25,6 @@ from shop_days import LAST_DAY
 from tests.support.shop import SOURCE, Shop
 from tests.support.stages import run_stages
 
-# One worker, since the project is parsed once per worker.
-pytestmark = pytest.mark.xdist_group("dbt_project")
-
 HOLD = """
 import sys, time, duckdb
 connection = duckdb.connect(sys.argv[1])

@@ -12,9 +12,6 @@ from made_tables import MARTS
 from probe_models import probe_failures
 from shop_days import DAYS, Rows
 
-# One worker, since the project is parsed once per worker.
-pytestmark = pytest.mark.xdist_group("dbt_project")
-
 BAD_DAY = DAYS[1]
 
 

@@ -9,15 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
-import pytest
 from dbt_call import DAILY, PROJECT
 from duckdb_files import rows_of, tables, types, write_candidate
 from expected_tables import expected_candidate
 from made_tables import MARTS, RAW, REPORTING, Tables
 from shop_days import DAYS, Rows
-
-# One worker, since the project is parsed once per worker.
-pytestmark = pytest.mark.xdist_group("dbt_project")
 
 # The real shop's lines, as the pipeline loads them.
 REAL_ORDERS = r"""

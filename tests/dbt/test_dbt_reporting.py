@@ -21,9 +21,6 @@ from customer_pipeline.dbt_adapter.invocation import build
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.warehouse.connection import Warehouse
 
-# One worker, since the project is parsed once per worker.
-pytestmark = pytest.mark.xdist_group("dbt_project")
-
 
 def build_and_test(project: DbtProject, file: Path, warehouse: Warehouse) -> list[str]:
     """Makes the file as a refresh does; returns the names of the tests that found failing rows."""

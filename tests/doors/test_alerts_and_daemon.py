@@ -23,8 +23,7 @@ from tests.support.receiver import Received, Receiver, receiver
 from tests.support.runs import run_days
 from tests.support.shop import Shop, event
 
-# On one worker, which starts the services once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("alerts")]
+pytestmark = pytest.mark.slow
 
 LOCATION = "tests.support.location_quick_alerts"
 QUICK_DAEMON = (sys.executable, "-m", "tests.support.quick_daemon")

@@ -24,8 +24,7 @@ from tests.support.runs import run_days
 from tests.support.shop import Shop
 from tests.support.warehouse import query
 
-# On one worker, which starts the services once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reporting_trigger")]
+pytestmark = pytest.mark.slow
 
 LOCATION = "tests.support.location_quick_sensor"
 QUICK_DAEMON = (sys.executable, "-m", "tests.support.quick_daemon")

@@ -22,9 +22,6 @@ from tests.support.dagster_processes import Home, home_template
 from tests.support.runs import run_days
 from tests.support.shop import Shop, line
 
-# On one worker, which makes what they share once.
-pytestmark = pytest.mark.xdist_group("event_log")
-
 DAYS = [f"2026-03-{day:02}" for day in range(2, 8)]
 CUT, BLANK = DAYS[1], DAYS[3]
 # Numbers of runs, moments and rows differ from run to run.

@@ -17,9 +17,6 @@ from tests.support.runs import run_days
 from tests.support.shop import Shop, customer, line
 from tests.support.warehouse import contents, query
 
-# On one worker, which makes what they share once.
-pytestmark = pytest.mark.xdist_group("failing_models")
-
 DAY, NEXT_DAY = "2026-03-03", "2026-03-04"
 
 MODELS = "models/daily_customers"

@@ -14,9 +14,6 @@ from tests.support.runs import Ran, run_days
 from tests.support.shop import HEADERS, Shop, customer, line
 from tests.support.warehouse import content_hashes, query
 
-# On one worker, which makes what they share once.
-pytestmark = pytest.mark.xdist_group("range_run")
-
 GOOD, MANY, CUT, BLANK, NONE, CLOSED = (f"2026-03-0{day}" for day in range(2, 8))
 GOOD_DAYS = ("2026-03-10", "2026-03-11", "2026-03-12")
 DAYS = [GOOD, MANY, CUT, BLANK, NONE, CLOSED]

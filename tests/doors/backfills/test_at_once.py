@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.backfills import Services, days_from
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("backfills")]
+pytestmark = pytest.mark.slow
 
 
 def test_the_same_days_launched_twice_at_once(services: Services) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.backfills import Services, days_from
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("backfills")]
+pytestmark = pytest.mark.slow
 
 
 def test_a_bad_first_day_then_a_bad_later_one_each_mended_and_resumed(services: Services) -> None:

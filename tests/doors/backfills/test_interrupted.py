@@ -16,7 +16,7 @@ from tests.support.backfills import Services, days_from
 from tests.support.dagster_processes import wait_for
 from tests.support.warehouse import rows_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("backfills")]
+pytestmark = pytest.mark.slow
 
 ONE_BY_ONE = ("--verify-first", "0", "--days-per-run", "1", "--max-active-runs", "2")
 QUICK = (sys.executable, "-m", "tests.support.quick_command")

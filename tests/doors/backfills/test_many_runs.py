@@ -15,7 +15,7 @@ from tests.support.backfills import Services, days_from, in_turn, most_at_once
 from tests.support.dagster_processes import wait_for
 from tests.support.warehouse import content_hashes, query
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("backfills"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 DAYS = days_from("2026-03-09", 30)
 OTHER_DAYS = days_from("2026-04-20", 2)

@@ -24,7 +24,7 @@ from tests.support.shop import SOURCE, Shop
 from tests.support.warehouse import query
 from tests.support.zones import zone_with_midnight
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("backfills")]
+pytestmark = pytest.mark.slow
 
 
 def test_a_backfill_over_midnight_ends_with_the_days_asked_for(
