@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -213,8 +214,10 @@ def test_nothing_is_lost_or_repeated_when_daemon_and_code_server_are_killed(
     day, later = "2026-05-20", "2026-05-21"
     services.fail(day, later)
     for process in psutil.Process(services.home.daemon.pid).children(recursive=True):
-        if "grpc" in process.cmdline():
-            process.kill()
+        # One that has just ended has no command line any more.
+        with suppress(psutil.Error):
+            if "grpc" in process.cmdline():
+                process.kill()
     services.api.launch_days(JOB, [day])
     # Its run fails at the end, or never starts.
     services.told(day, seconds=150)
@@ -241,7 +244,7 @@ def test_a_run_that_hangs_is_told_and_ended(services: Services) -> None:
     assert run in hangs.body
     (ended,) = services.told(f"{day} lost in a failed run", seconds=90)
     services.switch("wait", on=False)
-    assert "maximum runtime" in ended.body or "Exceeded" in ended.body
+    assert "maximum runtime" in ended.body
     assert services.api.runs()[run]["status"] == "FAILURE"
 
 

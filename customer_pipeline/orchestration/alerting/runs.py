@@ -24,6 +24,8 @@ WILL_RETRY, RETRIED_BY = "dagster/will_retry", "dagster/auto_retry_run_id"
 # What Dagster needs at most to start a retry that it has announced.
 _RETRY_STARTS = timedelta(minutes=10)
 _EARLIER_RUNS = 10
+# What Dagster says when it ends a run that hangs.
+_OVERTIME = "exceeding maximum runtime"
 _OUTSIDE = "marked as failed from outside"
 
 
@@ -106,13 +108,16 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
         dg.DagsterEventType.ENGINE_EVENT,
         dg.DagsterEventType.RUN_FAILURE,
     }
-    noticed = ""
+    noticed, overtime = "", ""
     for record in instance.get_records_for_run(run_id, of_type=kinds).records:
         event = record.event_log_entry.dagster_event
         if event is None:
             continue
         if event.event_type is dg.DagsterEventType.STEP_FAILURE:
             data = event.step_failure_data
+            if overtime:
+                # The step was interrupted, which it cannot know the reason of.
+                return Why(event.step_key or "", first_line(overtime))
             told = data.user_failure_data.description if data.user_failure_data else None
             return Why(event.step_key or "", first_line(told or first_error(data.error)))
         if event.event_type is dg.DagsterEventType.RUN_FAILURE:
@@ -120,6 +125,7 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
             # Who noticed that a process is gone has said so just before.
             return Why("", first_line(noticed if _OUTSIDE in said and noticed else said))
         noticed = event.message or noticed
+        overtime = noticed if _OVERTIME in noticed else overtime
     return Why("", "the run failed, and its log does not say why")
 
 
