@@ -17,10 +17,10 @@ from customer_pipeline.alerts.scene import FailedCheck, FailedRun, RunPace, Why
 from customer_pipeline.orchestration.activity import last_event, live_runs, publishes
 from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import RETRIED_BY, WILL_RETRY
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.warehouse.attempts import RunTime
 
-WILL_RETRY, RETRIED_BY = "dagster/will_retry", "dagster/auto_retry_run_id"
 # What Dagster needs at most to start a retry that it has announced.
 _RETRY_STARTS = timedelta(minutes=10)
 _EARLIER_RUNS = 10
