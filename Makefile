@@ -45,7 +45,7 @@ test: install $(INSTALLED_DEV)
 	python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: install $(INSTALLED_DEV)
-	python -m pytest -m slow -n 2 --dist loadfile
+	python -m pytest -m slow -n 2 --dist loadfile --timeout 900
 
 lint: install $(INSTALLED_DEV)
 	ruff check .

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import dagster as dg
 
-from tests.support.dagster_processes import Api, Home, wait_for
+from tests.support.dagster_processes import PATIENCE, Api, Home, wait_for
 from tests.support.gates import Gates
 from tests.support.shop import Shop
 from tests.support.warehouse import query
@@ -70,7 +70,7 @@ class Command:
 
     def ends(self, *, seconds: float = 200) -> int:
         """Wait for its end; returns the exit code."""
-        return self.process.wait(timeout=seconds)
+        return self.process.wait(timeout=PATIENCE * seconds)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
 _REPOSITORY = {"repositoryLocationName": "customer_pipeline", "repositoryName": "__repository__"}
+# By so much a busy machine may be slower.
+PATIENCE = 3
 _ENDED = ("SUCCESS", "FAILURE", "CANCELED")
 
 
@@ -360,8 +362,8 @@ class Api:
 
 def wait_for(condition: Callable[[], Any], *, seconds: float, what: str, pause: float = 0.5) -> Any:
     """Ask again and again, every `pause` seconds, until `condition` gives something true, and return
-    that."""
-    until = time.monotonic() + seconds
+    that; after `seconds`, and a few times that on a busy machine, it is an error."""
+    until = time.monotonic() + PATIENCE * seconds
     while time.monotonic() < until:
         if found := condition():
             return found
