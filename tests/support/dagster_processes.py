@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import dagster as dg
 import httpx
+import psutil
 from filelock import FileLock
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -128,6 +129,7 @@ class Home:
         finally:
             for process in (self.daemon, web):
                 kill(process, signal.SIGTERM)
+            self._end_what_is_left()
 
     def write_workspace(self, module: str) -> Path:
         """The workspace of `services`: the location in `module`."""
@@ -138,6 +140,13 @@ class Home:
             .replace("customer_pipeline.definitions", module)
         )
         return workspace
+
+    def _end_what_is_left(self) -> None:
+        """What a test has orphaned by killing its parent would work on for ever."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("DAGSTER_HOME") == str(self.folder):
+                    process.kill()
 
     def start_daemon(self, command: Sequence[str] = ("dagster-daemon",)) -> None:
         """The daemon of `services`, which a test may have killed."""
