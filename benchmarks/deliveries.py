@@ -9,7 +9,7 @@ import duckdb
 
 SOURCE = """\
 name: benchmark
-start: 2026-01-01
+start: 2025-01-01
 timezone: Europe/London
 feeds:
   customers:
@@ -35,7 +35,7 @@ feeds:
       customer_id: {}
       country: {}
 """
-FIRST = date(2026, 1, 1)
+FIRST = date(2025, 1, 1)
 
 _CUSTOMERS = """
 select
