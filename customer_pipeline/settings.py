@@ -7,7 +7,7 @@ YAML (see `source/`), and Dagster's own settings (see `dagster.yaml`).
 from __future__ import annotations
 
 import os
-from datetime import time
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +46,11 @@ class Settings(BaseSettings):
     alert_urls: SecretStr = SecretStr("")
     due_by: Annotated[time, Field(description="time of day, in the source's zone")] = time(7)
     ui_url: str = "http://localhost:3000"
+
+    @property
+    def due_after(self) -> timedelta:
+        """How long after the midnight at which a partition is over it is due."""
+        return timedelta(hours=self.due_by.hour, minutes=self.due_by.minute)
 
     @property
     def source_path(self) -> Path:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
@@ -26,7 +25,6 @@ from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.overdue import look_for_overdue
 from customer_pipeline.pipelines import DAILY
 from customer_pipeline.settings import Settings, environment, load_settings
-from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.source.yaml.source_file import load_source
 from customer_pipeline.warehouse.connection import Warehouse
 
@@ -98,21 +96,14 @@ def _settings() -> Settings:
 def _overdue(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     settings = _settings()
     source = load_source(settings.source_path, environment())
-    partitions = DailyPartitions(source.start, source.end, ZoneInfo(source.timezone))
-    grace = _grace(settings) if grace is None else grace
-    yield from look_for_overdue(_warehouse(settings), DAILY, partitions, now, grace)
+    due_after = settings.due_after if grace is None else grace
+    yield from look_for_overdue(_warehouse(settings), DAILY, source.partitions, now, due_after)
 
 
 def _alerts(now: datetime) -> Iterator[Finding]:
     from customer_pipeline.health.alerts import look_at_alerts
 
     yield from look_at_alerts(_settings(), now)
-
-
-def _grace(settings: Settings) -> timedelta:
-    """How long after its end a partition is due."""
-    due = settings.due_by
-    return timedelta(hours=due.hour, minutes=due.minute)
 
 
 def _warehouse(settings: Settings) -> Warehouse:
@@ -164,15 +155,10 @@ def _published(pipeline: Pipeline, now: datetime, grace: timedelta | None) -> It
     from customer_pipeline.health.models import look_at_models, usable
 
     partitions, warehouse = pipeline.partitions, pipeline.warehouse
+    due_after = pipeline.settings.due_after if grace is None else grace
     yield from Area("partitions").looked(
         pipeline.name,
-        lambda: look_for_overdue(
-            warehouse,
-            pipeline.name,
-            partitions,
-            now,
-            _grace(pipeline.settings) if grace is None else grace,
-        ),
+        lambda: look_for_overdue(warehouse, pipeline.name, partitions, now, due_after),
     )
     with tempfile.TemporaryDirectory() as scratch:
         pipeline = replace(pipeline, project=usable(pipeline.project, Path(scratch)))

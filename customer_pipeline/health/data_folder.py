@@ -11,6 +11,7 @@ from pathlib import Path
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.sizes import bytes_below, size_text
 from customer_pipeline.settings import Settings
+from customer_pipeline.stages.landing import owner_of
 
 _AREA = Area("data")
 # Bytes. A run needs room for its candidate, `maintain` for a second copy of the warehouse.
@@ -77,8 +78,7 @@ def _room(settings: Settings) -> Iterator[Finding]:
 
 
 def _owner(settings: Settings, source: str) -> Iterator[Finding]:
-    marker = settings.landing_path / "SOURCE"
-    owner = marker.read_text() if marker.exists() else ""
+    owner = owner_of(settings.landing_path)
     if not owner:
         yield _AREA.ok("owner", f"no source has used it yet; the next run makes it {source}'s")
     elif owner != source:

@@ -15,6 +15,7 @@ from typing import Any
 import dagster as dg
 
 from customer_pipeline.health.finding import Area, Finding
+from customer_pipeline.orchestration.causes import first_error
 from customer_pipeline.orchestration.daemon import daemon_state
 
 _AREA = Area("dagster")
@@ -99,8 +100,5 @@ def _look(one: _Automation, now: datetime, *, ticking: bool) -> Finding:
 
 def _message(tick: Any) -> str:
     """The first cause, on one line."""
-    error = tick.error
-    while error is not None and error.cause is not None:
-        error = error.cause
-    text = " ".join((error.message if error else "no reason was kept").split())
+    text = " ".join((first_error(tick.error) if tick.error else "no reason was kept").split())
     return text if len(text) <= _ERROR_SHOWN else f"{text[:_ERROR_SHOWN]}…"

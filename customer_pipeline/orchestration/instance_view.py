@@ -19,7 +19,7 @@ from customer_pipeline.orchestration.activity import (
     publishing_runs,
     publishing_runs_to_retry,
 )
-from customer_pipeline.orchestration.partitions import partitions_of
+from customer_pipeline.orchestration.partitions import asked_of, partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
 from customer_pipeline.orchestration.specs import mart_key
@@ -80,7 +80,7 @@ def partitions_without_run(
         for run in instance.get_runs(of_backfill)
         for key in partitions_of(run, pipeline.partitions)
     }
-    for key in _asked_of(backfill, pipeline):
+    for key in sorted(asked_of(backfill, [mart_key(mart) for mart in pipeline.marts])):
         if key not in begun:
             yield key
 
@@ -102,17 +102,6 @@ def compare_record(
         elif ledger := _contradicted(state, recorded):
             disagreements.append(Disagreement(state.partition_key, ledger, recorded))
     return Record(tuple(disagreements), unknown)
-
-
-def _asked_of(backfill, pipeline: Pipeline) -> Sequence[str]:
-    if backfill.asset_backfill_data is None:
-        return backfill.partition_names or []
-    asked = backfill.asset_backfill_data.target_subset
-    marts = [mart_key(mart) for mart in pipeline.marts]
-    of_marts = [
-        asked.get_partitions_subset(mart) for mart in marts if mart in backfill.asset_selection
-    ]
-    return sorted({key for subset in of_marts for key in subset.get_partition_keys()})
 
 
 def _recorded(by_mart: Sequence[Mapping[str, object]], key: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, time
 from functools import partial
+from typing import Any
 
 import dagster as dg
 
@@ -33,6 +34,23 @@ def partitions_definition(partitions: Partitions) -> dg.TimeWindowPartitionsDefi
         end_date=partitions.end.replace(tzinfo=None) if partitions.end else None,
         timezone=partitions.zone.key,
     )
+
+
+def asked_of(backfill: Any, assets: Collection[dg.AssetKey] | None = None) -> set[str]:
+    """The keys that a backfill (Dagster's) was asked for, whether or not a run of them was ever started.
+
+    Args:
+        assets: only what was asked for of these.
+    """
+    if backfill.asset_backfill_data is None:
+        return set(backfill.partition_names or ())
+    subsets = backfill.asset_backfill_data.target_subset.partitions_subsets_by_asset_key
+    return {
+        key
+        for asset, subset in subsets.items()
+        if assets is None or asset in assets
+        for key in subset.get_partition_keys()
+    }
 
 
 def partitions_of(run: dg.DagsterRun, partitions: Partitions) -> Sequence[str]:

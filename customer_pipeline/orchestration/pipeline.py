@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import dagster as dg
 
@@ -43,7 +42,7 @@ class Pipeline:
 
     @cached_property
     def partitions(self) -> DailyPartitions:
-        return DailyPartitions(self.source.start, self.source.end, ZoneInfo(self.source.timezone))
+        return self.source.partitions
 
     @cached_property
     def partitions_def(self) -> dg.TimeWindowPartitionsDefinition:

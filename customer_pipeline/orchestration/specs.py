@@ -7,7 +7,6 @@ depend on different things.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -183,8 +182,7 @@ def _owners_of_feed(pipeline: Pipeline, feed: str) -> list[str]:
 def _published_daily(pipeline: Pipeline) -> dg.FreshnessPolicy | None:
     """Something is published each day between midnight and the hour at which it is due; a source that
     has ended owes nothing."""
-    by = pipeline.settings.due_by
-    since_midnight = timedelta(hours=by.hour, minutes=by.minute)
+    by, since_midnight = pipeline.settings.due_by, pipeline.settings.due_after
     if pipeline.partitions.last is not None or not since_midnight:
         return None
     return dg.FreshnessPolicy.cron(

@@ -23,6 +23,7 @@ from pydantic import (
 
 from customer_pipeline.source.acceptance import Day, EmptyDays, ReadyWhen
 from customer_pipeline.source.column import Column, Frozen
+from customer_pipeline.source.partitions import DailyPartitions
 
 
 def _plain_name(value: str) -> str:
@@ -188,6 +189,11 @@ class Source(Frozen):
     timezone: str
     owner: Owner | None = None
     feeds: dict[Name, Feed] = Field(min_length=1)
+
+    @property
+    def partitions(self) -> DailyPartitions:
+        """The partitions that the source has, in its time zone."""
+        return DailyPartitions(self.start, self.end, ZoneInfo(self.timezone))
 
     @field_validator("timezone")
     @classmethod

@@ -29,6 +29,7 @@ from customer_pipeline.source.drift import Drift
 # What an extract found: rows; nothing, which is right by rule; or what cannot be used.
 State = Literal["landed", "absent", "rejected"]
 MANIFEST = "manifest.json"
+_OWNER = "SOURCE"
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ class Manifest:
         return cls(**content | {"warnings": tuple(content.get("warnings", ())), "drift": drift})
 
 
+def owner_of(root: Path) -> str:
+    """The source whose landing area `root` is; empty when it is nobody's yet, or whoever wrote it
+    down was killed just then."""
+    marker = root / _OWNER
+    return marker.read_text() if marker.exists() else ""
+
+
 @dataclass(frozen=True)
 class Landing:
     """The landing area below `root`, for partitions kept in folders `<column>=<key>`.
@@ -96,13 +104,11 @@ class Landing:
         Raises:
             ConfigError: the folder belongs to another source.
         """
-        marker = self.root / "SOURCE"
         self.root.mkdir(parents=True, exist_ok=True)
         with FileLock(self.root / ".lock"):
-            owner = marker.read_text() if marker.exists() else ""
-            # Empty when whoever wrote it was killed just then.
+            owner = owner_of(self.root)
             if not owner:
-                marker.write_text(self.source)
+                (self.root / _OWNER).write_text(self.source)
                 owner = self.source
         if owner != self.source:
             raise ConfigError(

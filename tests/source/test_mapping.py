@@ -817,7 +817,7 @@ def test_the_shipped_retail_source_loads_every_line_of_the_real_data(
 ) -> None:
     path = request.config.rootpath / RETAIL
     source = load_source(path, {"ONLINE_RETAIL_DIR": str(retail_days)})
-    partitions = DailyPartitions(source.start, source.end, ZoneInfo(source.timezone))
+    partitions = source.partitions
     lines = closed = 0
     net = Decimal(0)
     for key in partitions.keys_between(str(source.start), str(source.end)):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from customer_pipeline.alerts.scene import FailingAutomation
-from customer_pipeline.orchestration.alerting.runs import first_error, first_line
+from customer_pipeline.orchestration.causes import first_error, first_line
 
 _ON = ("RUNNING", "DECLARED_IN_CODE")
 # A sensor looks again in seconds; a schedule that fails has missed its hour.

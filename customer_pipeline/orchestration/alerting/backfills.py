@@ -10,7 +10,7 @@ What belongs here: reading backfills. What does not: what is told of them
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ import dagster as dg
 from customer_pipeline.alerts.scene import EndedBackfill
 from customer_pipeline.orchestration.activity import ACTIVE, publishes
 from customer_pipeline.orchestration.alerting.runs import ended_at
-from customer_pipeline.orchestration.partitions import partitions_of
+from customer_pipeline.orchestration.partitions import asked_of, partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
 
@@ -98,13 +98,16 @@ def _operation(
     ended = max(*map(_end_of, parts), *map(ended_at, records), datetime.fromtimestamp(0, UTC))
     if BACKFILL in parts[0].tags and now - ended < _NEXT_PART:
         return None
+    begun = {
+        key for record in records for key in partitions_of(record.dagster_run, pipeline.partitions)
+    }
     words = [_WORDS[part.status.value] for part in parts]
     errors = [part.error.message for part in parts if part.error]
     return EndedBackfill(
         name,
         tuple(part.backfill_id for part in parts),
         next((word for word in words if word != "ended"), "ended"),
-        tuple(sorted(_keys(parts, records, pipeline))),
+        tuple(sorted({key for part in parts for key in asked_of(part)} | begun)),
         frozenset(record.dagster_run.run_id for record in records),
         publishes=not records or any(publishes(record.dagster_run, pipeline) for record in records),
         started=datetime.fromtimestamp(min(part.backfill_timestamp for part in parts), UTC),
@@ -115,18 +118,3 @@ def _operation(
 
 def _end_of(backfill: Any) -> datetime:
     return datetime.fromtimestamp(backfill.backfill_end_timestamp or 0, UTC)
-
-
-def _keys(parts: Iterable[Any], records: Iterable[dg.RunRecord], pipeline: Pipeline) -> set[str]:
-    """All partitions that were asked for, whether or not a run of them was ever started."""
-    keys = {
-        key for record in records for key in partitions_of(record.dagster_run, pipeline.partitions)
-    }
-    for part in parts:
-        if part.asset_backfill_data is not None:
-            target = part.asset_backfill_data.target_subset
-            for subset in target.partitions_subsets_by_asset_key.values():
-                keys |= set(subset.get_partition_keys())
-        else:
-            keys |= set(part.partition_names or ())
-    return keys

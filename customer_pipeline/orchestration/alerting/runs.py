@@ -15,6 +15,7 @@ import dagster as dg
 
 from customer_pipeline.alerts.scene import FailedCheck, FailedRun, RunPace, Why
 from customer_pipeline.orchestration.activity import last_event, live_runs, publishes
+from customer_pipeline.orchestration.causes import first_error, first_line
 from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import RETRIED_BY, WILL_RETRY
@@ -127,18 +128,6 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
         noticed = event.message or noticed
         overtime = noticed if _OVERTIME in noticed else overtime
     return Why("", "the run failed, and its log does not say why")
-
-
-def first_error(error: Any) -> str:
-    """What was raised first, of all that was raised because of it."""
-    while error is not None and error.cause is not None:
-        error = error.cause
-    return error.message if error is not None else ""
-
-
-def first_line(text: str) -> str:
-    lines = (line.strip() for line in text.splitlines())
-    return next((line for line in lines if line), "it does not say why")
 
 
 def checks_of(
