@@ -20,6 +20,7 @@ from customer_pipeline.alerts.scene import (
 )
 from customer_pipeline.alerts.wording import Words, alike, lines_of
 from customer_pipeline.durations import seconds_text
+from customer_pipeline.planning.groups import Span
 
 _CHECKS_SHOWN = 8
 
@@ -29,7 +30,7 @@ def run_failed(words: Words, run: FailedRun, why: Why, lost: Sequence[str]) -> M
     about = f"{words.pipeline}: {words.subject(lost)} lost in a failed run" if lost else ""
     facts = [f"run of {run.job}"]
     if len(lost) > 1:
-        facts.append(f"{lost[0]} to {lost[-1]}")
+        facts += _of_keys(lost)
     return Message(
         "error",
         about or f"{run.job} failed",
@@ -139,6 +140,4 @@ def automation_fails(words: Words, failing: FailingAutomation) -> Message:
 
 
 def _of_keys(keys: Sequence[str]) -> tuple[str, ...]:
-    if not keys:
-        return ()
-    return (keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]}",)
+    return (Span(keys[0], keys[-1]).words,) if keys else ()

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
 
 from customer_pipeline.errors import ConfigError, PartitionError
 from customer_pipeline.source.partitions import DailyPartitions
+
+# What is typed for a range of days, in commands for which all days are meant without it.
+FirstDay = Annotated[
+    str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: the source's first")
+]
+LastDay = Annotated[
+    str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest that is over")
+]
 
 
 def complete_days(partitions: DailyPartitions) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli.days import counted
-from customer_pipeline.cli.planned import asked_days, compared_feeds, show_plan
+from customer_pipeline.cli.days import FirstDay, LastDay, counted
+from customer_pipeline.cli.planned import ComparedFeeds, asked_days, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.planning.plan import plan as planned
@@ -19,13 +19,8 @@ from customer_pipeline.settings import load_settings
 
 
 def plan(
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: the source's first")
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest that is over"),
-    ] = None,
+    first: FirstDay = None,
+    last: LastDay = None,
     redo: Annotated[
         Redo,
         typer.Option(
@@ -33,10 +28,7 @@ def plan(
             " deliveries; all: whatever their state"
         ),
     ] = "missing",
-    feeds: Annotated[
-        list[str] | None,
-        typer.Option("--feed", help="with stale or all: compare only this feed's deliveries"),
-    ] = None,
+    feeds: ComparedFeeds = None,
     hash_all: Annotated[
         bool,
         typer.Option("--hash-all", help="with stale or all: believe no file's size and time"),

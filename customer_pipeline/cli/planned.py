@@ -7,8 +7,9 @@ What does not belong here: deciding (`planning/plan.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -24,6 +25,10 @@ from customer_pipeline.planning.plan import Decision, Redo
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
+ComparedFeeds = Annotated[
+    list[str] | None,
+    typer.Option("--feed", help="with stale or all: compare only this feed's deliveries"),
+]
 _COMPARES_SOURCE = ("stale", "all")
 
 
@@ -84,7 +89,7 @@ def show_plan(
 
 
 def _show_runs_in_flight(console: Console, keys: Sequence[str], found: Standing) -> None:
-    if found.record is None:
+    if not found.runs_are_known:
         console.print("\nDAGSTER_HOME is not set: runs in flight are not known.")
         return
     running = {one.partition_key: one.running for one in found.states if one.running}

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """The states of the days asked for, what they were made of, and Dagster's record of the same
-    days (None without an instance)."""
+    """The states of the days asked for, and what they were made of. `runs_are_known`: there is a
+    Dagster instance, which tells of runs in flight. `record` is what it remembers of the same days,
+    where somebody wants to compare."""
 
     states: tuple[State, ...]
     known: Known
+    runs_are_known: bool
     record: Record | None
 
 
@@ -38,12 +40,14 @@ def standing(
     *,
     look_at: Sequence[str] = (),
     hash_all: bool = False,
+    compare: bool = False,
 ) -> Standing:
     """How the days `keys` stand now.
 
     Args:
         look_at: the feeds whose deliveries are compared with what is loaded.
         hash_all: compare contents also where a file's size and time of change are as they were.
+        compare: also read Dagster's record of all these days, which takes a while.
 
     Raises:
         ConfigError: the warehouse cannot be read, or `DAGSTER_HOME` names no folder.
@@ -63,8 +67,8 @@ def standing(
         found = states(
             keys, known, code_version=pipeline.code_version, running=running, changes=changes
         )
-        record = compare_record(instance, pipeline, found) if instance else None
-    return Standing(tuple(found), known, record)
+        record = compare_record(instance, pipeline, found) if instance and compare else None
+        return Standing(tuple(found), known, instance is not None, record)
 
 
 def unknown_feeds(pipeline: Pipeline, feeds: Sequence[str], *, where: str) -> ConfigError | None:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from customer_pipeline.cli.calendar import calendar, legend
 from customer_pipeline.cli.day_page import show_day
-from customer_pipeline.cli.days import complete_days, counted, days_between
+from customer_pipeline.cli.days import LastDay, complete_days, counted, days_between
 from customer_pipeline.cli.standing import Standing, standing
 from customer_pipeline.cli.status_json import status_json
 from customer_pipeline.cli.words import groups_table, show_source
@@ -36,10 +36,7 @@ def status(
     first: Annotated[
         str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: twelve weeks ago")
     ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest that is over"),
-    ] = None,
+    last: LastDay = None,
     one_day: Annotated[
         str | None, typer.Option("--day", metavar="YYYY-MM-DD", help="instead: all about one day")
     ] = None,
@@ -61,7 +58,7 @@ def status(
     pipeline = build_pipeline(load_settings())
     keys = _keys(pipeline, first, last, one_day)
     look_at = list(pipeline.feeds) if source else ()
-    found = standing(pipeline, keys, look_at=look_at, hash_all=hash_all)
+    found = standing(pipeline, keys, look_at=look_at, hash_all=hash_all, compare=True)
     day = None
     if one_day is not None:
         day = read_detail(

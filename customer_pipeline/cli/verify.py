@@ -11,6 +11,7 @@ from rich.text import Text
 
 from customer_pipeline.cli.days import counted, days_between
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.planning.groups import Span
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.ledger import published_partitions
 
@@ -38,7 +39,7 @@ def verify(
     keys = days_between(pipeline.partitions, first or published[0], last or published[-1])
     with console.status(f"verifying {counted(len(keys))}"):
         findings = pipeline.verifier.findings(pipeline.partitions.windows(keys), deep=deep)
-    span = keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]}"
+    span = Span(keys[0], keys[-1]).words
     if not findings:
         console.print(
             f"[green]{span}: {counted(len(keys))} in order, from the source to the lake[/green]"

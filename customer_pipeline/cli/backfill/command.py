@@ -29,11 +29,11 @@ from customer_pipeline.cli.backfill.workers import (
     InProcess,
     Worker,
 )
-from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.days import FirstDay, LastDay, counted
 from customer_pipeline.cli.execution import in_this_process
 from customer_pipeline.cli.instance import kept_instance
 from customer_pipeline.cli.person import who
-from customer_pipeline.cli.planned import asked_days, compared_feeds, show_plan
+from customer_pipeline.cli.planned import ComparedFeeds, asked_days, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
 from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.plan import Redo
@@ -47,20 +47,12 @@ _INTERRUPTED = 130
 
 
 def backfill(
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: the source's first")
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest that is over"),
-    ] = None,
+    first: FirstDay = None,
+    last: LastDay = None,
     redo: Annotated[
         Redo, typer.Option(help="as for plan: missing also takes failed days")
     ] = "missing",
-    feeds: Annotated[
-        list[str] | None,
-        typer.Option("--feed", help="with stale or all: compare only this feed's deliveries"),
-    ] = None,
+    feeds: ComparedFeeds = None,
     verify_first: Annotated[
         int,
         typer.Option(min=0, help="so many days run alone and are verified, before the rest starts"),

@@ -84,8 +84,8 @@ class Flow:
             first, rest = self._parted(course.keys)
             self._begin(first or rest, "first, alone" if first and rest else "")
         if first:
-            self._follow(course, first)
-            course.held_back = self._mistrust(course, first)
+            done = self._follow(course, first)
+            course.held_back = self._mistrust(course, first, done)
             if course.held_back or not rest:
                 return
             # Somebody else may have begun some of them by now.
@@ -125,25 +125,25 @@ class Flow:
             self.worker.start(runs)
         self.console.print(f"{f'{which}: ' if which else ''}{days} in {number}", highlight=False)
 
-    def _follow(self, course: Course, keys: Sequence[str]) -> None:
-        """Wait for the end of these days, and verify those that are done."""
+    def _follow(self, course: Course, keys: Sequence[str]) -> list[str]:
+        """Wait for the end of these days, and verify those that are done, which are returned."""
         guess = estimate(self.run_times, len(keys))
         with View(self.console, len(keys), guess.most if guess else None) as view:
             course.unfinished |= self.worker.follow(view)
         done = sorted(read_tally(self.pipeline, self.backfill_id, keys).done)
         if not done:
-            return
+            return done
         with self.console.status(f"verifying {counted(len(done))}"):
             windows = self.pipeline.partitions.windows(done)
             found = self.pipeline.verifier.findings(windows)
         course.findings += found
         if not found:
             self.console.print(f"[green]{counted(len(done))} verified, from source to lake[/green]")
+        return done
 
-    def _mistrust(self, course: Course, first: Sequence[str]) -> str:
+    def _mistrust(self, course: Course, first: Sequence[str], done: Sequence[str]) -> str:
         """Why the first days are no reason to go on; empty when they are."""
-        tally = read_tally(self.pipeline, self.backfill_id, first)
-        if bad := [key for key in first if key not in tally.done]:
+        if bad := [key for key in first if key not in done]:
             return f"{bad[0]}, one of the first, could not be published"
         if course.findings:
             return f"{course.findings[0].partition_key}, one of the first, differs from its source"

@@ -18,7 +18,6 @@ from customer_pipeline.cli.days import counted
 from customer_pipeline.cli.words import groups_table
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.planning.groups import grouped
-from customer_pipeline.warehouse.ledger import published_partitions
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
@@ -41,7 +40,9 @@ def report(
         console.print(groups_table(grouped(keys, words), header="why not"))
     if course.findings:
         console.print(_differences(course))
-    other_code = _by_other_code(pipeline, tally)
+    # Such as that of a code server which was started before the code changed.
+    versions = [one.code_version for one in tally.published.values()]
+    other_code = len(versions) - versions.count(pipeline.code_version)
     if other_code:
         console.print(
             f"[yellow]{counted(other_code)} published by other code than this command's: reload the"
@@ -80,19 +81,6 @@ def _differences(course: Course) -> Table:
     for finding in course.findings:
         table.add_row(finding.partition_key, finding.place, Text(finding.what))
     return table
-
-
-def _by_other_code(pipeline: Pipeline, tally: Tally) -> int:
-    """How many of the done days other code has published, such as that of an older code server."""
-    if not tally.done:
-        return 0
-    with pipeline.warehouse.read() as connection:
-        published = published_partitions(connection, pipeline.name)
-    return sum(
-        published[key].code_version != pipeline.code_version
-        for key in tally.done
-        if key in published
-    )
 
 
 def say_how_to_go_on(console: Console, backfill_id: str, *, after_mending: bool = False) -> None:

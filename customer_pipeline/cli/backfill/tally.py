@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from customer_pipeline.warehouse.attempts import Attempt
 from customer_pipeline.warehouse.backfills import attempts_of_backfill
-from customer_pipeline.warehouse.ledger import published_partitions
+from customer_pipeline.warehouse.ledger import Published, published_partitions
 from customer_pipeline.warehouse.schema import has_ledger
 
 if TYPE_CHECKING:
@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Tally:
     """The days of a backfill that are done (published, or empty by rule) and those that failed, each
-    with the attempt that says so, and the source rows of what is done."""
+    with the attempt that says so, and what is published of those that are done."""
 
     done: Mapping[str, Attempt] = field(default_factory=dict)
     failed: Mapping[str, Attempt] = field(default_factory=dict)
-    rows: int = 0
+    published: Mapping[str, Published] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """The source rows of what is done."""
+        return sum(one.source_rows for one in self.published.values())
 
 
 def read_tally(
@@ -54,5 +59,5 @@ def read_tally(
     return Tally(
         done,
         {key: one for key, one in ours.items() if key not in done},
-        sum(published[key].source_rows for key in done if key in published),
+        {key: published[key] for key in done if key in published},
     )

@@ -23,6 +23,7 @@ from customer_pipeline.cli.backfill.tally import Tally
 from customer_pipeline.cli.days import counted
 from customer_pipeline.cli.words import STYLES, SYMBOLS
 from customer_pipeline.durations import seconds_text
+from customer_pipeline.planning.groups import Span
 
 _FAILURES_SHOWN = 3
 _RUNS_SHOWN = 8
@@ -130,7 +131,7 @@ class View:
 
 
 def _line(run: Working) -> Text:
-    days = run.keys[0] if len(run.keys) == 1 else f"{run.keys[0]} to {run.keys[-1]}"
+    days = Span(run.keys[0], run.keys[-1]).words
     return Text.assemble(
         (f"  {SYMBOLS['running']} ", STYLES["running"]),
         f"{days}  run {run.run_id[:8]}  {run.step}  {seconds_text(run.seconds)}",

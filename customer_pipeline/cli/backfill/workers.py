@@ -134,8 +134,7 @@ class ByTheDaemon:
             time.sleep(_LOOK_EVERY)
 
     def _tally(self) -> Tally:
-        keys, patience = self.asked, _LEDGER_TIMEOUT
-        return read_tally(self.pipeline, self.backfill_id, keys, lock_timeout=patience)
+        return read_tally(self.pipeline, self.backfill_id, self.asked, lock_timeout=_LEDGER_TIMEOUT)
 
     def _listen(self) -> None:
         from customer_pipeline.orchestration.daemon import HOW_TO_START, daemon_state
