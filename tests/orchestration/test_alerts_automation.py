@@ -8,23 +8,13 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from dagster._core.definitions.run_request import InstigatorType
-from dagster._core.remote_origin import RemoteInstigatorOrigin
-from dagster._core.scheduler.instigation import (
-    InstigatorState,
-    InstigatorStatus,
-    ScheduleInstigatorData,
-    SensorInstigatorData,
-    TickData,
-    TickStatus,
-)
-from dagster_shared.error import SerializableErrorInfo
 
 from customer_pipeline.alerts.health import health
 from customer_pipeline.orchestration.alerting.due import due_partitions
 from customer_pipeline.source.partitions import DailyPartitions
-from tests.support.alert_desk import REPOSITORY, AlertDesk
+from tests.support.alert_desk import AlertDesk
 from tests.support.dagster_processes import Home
+from tests.support.instance_traces import switch, tick
 from tests.support.receiver import receiver
 from tests.support.shop import Shop
 
@@ -40,7 +30,7 @@ def desk(shop: Shop, home: Home) -> Iterator[AlertDesk]:
 
 
 def test_a_scheduled_day_is_overdue_at_its_hour_and_told_once(desk: AlertDesk) -> None:
-    _turn_on(desk, SCHEDULE)
+    switch(desk.instance, "schedule", SCHEDULE, "RUNNING")
     today = datetime.now(LONDON).date()
     due = datetime.combine(today + timedelta(days=1), time(7), tzinfo=LONDON)
     to_due = due - datetime.now(LONDON)
@@ -75,17 +65,17 @@ def test_days_from_before_the_schedule_was_on_are_not_due() -> None:
 
 
 def test_a_sensor_is_told_when_three_ticks_failed_and_when_it_works_again(desk: AlertDesk) -> None:
-    state = _turn_on(desk, SENSOR)
+    switch(desk.instance, "sensor", SENSOR, "RUNNING")
     for _ in range(2):
-        _tick(desk, state, TickStatus.FAILURE)
+        tick(desk.instance, "sensor", SENSOR, "FAILURE", error="boom")
     assert desk.told() == []
     for _ in range(3):
-        _tick(desk, state, TickStatus.FAILURE)
+        tick(desk.instance, "sensor", SENSOR, "FAILURE", error="boom")
     (message,) = desk.told()
     assert message.title == f"error: the sensor {SENSOR} keeps failing"
     assert "boom" in message.body
     assert desk.told(after=HOUR) == []
-    _tick(desk, state, TickStatus.SKIPPED)
+    tick(desk.instance, "sensor", SENSOR, "SKIPPED")
     (message,) = desk.told()
     assert message.title == f"well again: {SENSOR}: {SENSOR} works again"
 
@@ -112,32 +102,3 @@ def test_who_asks_from_outside_hears_what_is_pending(desk: AlertDesk) -> None:
         "daily_customers: 2026-03-01 failed in extract"
     ]
     assert found.looked_at and datetime.now(UTC) - found.looked_at < HOUR
-
-
-def _turn_on(desk: AlertDesk, name: str) -> InstigatorState:
-    of_schedule = name == SCHEDULE
-    state = InstigatorState(
-        RemoteInstigatorOrigin(REPOSITORY, name),
-        InstigatorType.SCHEDULE if of_schedule else InstigatorType.SENSOR,
-        InstigatorStatus.RUNNING,
-        ScheduleInstigatorData("0 3 * * *", datetime.now(UTC).timestamp())
-        if of_schedule
-        else SensorInstigatorData(),
-    )
-    desk.instance.add_instigator_state(state)
-    return state
-
-
-def _tick(desk: AlertDesk, state: InstigatorState, status: TickStatus) -> None:
-    failed = status is TickStatus.FAILURE
-    desk.instance.create_tick(
-        TickData(
-            instigator_origin_id=state.instigator_origin_id,
-            instigator_name=state.instigator_name,
-            instigator_type=state.instigator_type,
-            status=status,
-            timestamp=datetime.now(UTC).timestamp(),
-            selector_id=state.selector_id,
-            error=SerializableErrorInfo("boom\n", [], "RuntimeError") if failed else None,
-        )
-    )

@@ -14,9 +14,7 @@ import duckdb
 import pytest
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 from dagster._core.remote_origin import (
-    RegisteredCodeLocationOrigin,
     RemoteJobOrigin,
-    RemoteRepositoryOrigin,
 )
 from dagster._core.test_utils import freeze_time
 
@@ -27,6 +25,7 @@ from customer_pipeline.orchestration.run_tags import REFRESH
 from customer_pipeline.warehouse.publications import Mark, record_mark, record_publication
 from customer_pipeline.warehouse.schema import ensure_ledger
 from tests.support.dagster_processes import Home
+from tests.support.instance_traces import REPOSITORY
 from tests.support.shop import Shop
 from tests.support.stages import new_run, run_stages
 from tests.support.warehouse import query
@@ -36,9 +35,6 @@ DAYS = [f"2026-03-{day:02}" for day in range(1, 7)]
 NOTHING = "nothing was published that the reporting tables do not hold"
 HOUR = timedelta(hours=1)
 STARTED, QUEUED = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.QUEUED
-_REPOSITORY = RemoteRepositoryOrigin(
-    RegisteredCodeLocationOrigin("customer_pipeline"), "__repository__"
-)
 
 
 class Clock(datetime):
@@ -104,7 +100,7 @@ class Desk:
             status=status,
             asset_selection=keys or None,
             tags=tags,
-            remote_job_origin=RemoteJobOrigin(_REPOSITORY, job),
+            remote_job_origin=RemoteJobOrigin(REPOSITORY, job),
         )
 
     def launched(self, request: dg.RunRequest) -> dg.DagsterRun:

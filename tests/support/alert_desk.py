@@ -12,9 +12,7 @@ from uuid import uuid4
 import dagster as dg
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 from dagster._core.remote_origin import (
-    RegisteredCodeLocationOrigin,
     RemoteJobOrigin,
-    RemoteRepositoryOrigin,
 )
 from dagster._core.test_utils import freeze_time
 from dagster_shared.record import replace
@@ -28,13 +26,11 @@ from customer_pipeline.outcomes import Casualty, Stage
 from customer_pipeline.warehouse.ledger import Published, Run, record_failures, record_published
 from customer_pipeline.warehouse.schema import ensure_ledger
 from customer_pipeline.warehouse.sql import transaction
+from tests.support.instance_traces import REPOSITORY
 from tests.support.receiver import Received, Receiver
 from tests.support.shop import Shop
 
 DAILY, REFRESH = "daily_customer_pipeline", "reporting_refresh"
-REPOSITORY = RemoteRepositoryOrigin(
-    RegisteredCodeLocationOrigin("customer_pipeline"), "__repository__"
-)
 
 
 class AlertDesk:

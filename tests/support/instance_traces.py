@@ -28,7 +28,7 @@ from dagster_shared.error import SerializableErrorInfo
 
 Kind = Literal["schedule", "sensor"]
 
-_REPOSITORY = RemoteRepositoryOrigin(
+REPOSITORY = RemoteRepositoryOrigin(
     RegisteredCodeLocationOrigin("customer_pipeline"), "__repository__"
 )
 
@@ -47,9 +47,13 @@ def switch(
     status: Literal["RUNNING", "STOPPED", "DECLARED_IN_CODE"],
 ) -> None:
     """A schedule or sensor, switched on, off, or as the daemon remembers one that nobody switched."""
-    data = ScheduleInstigatorData("0 3 * * *") if kind == "schedule" else SensorInstigatorData()
+    data = (
+        ScheduleInstigatorData("0 3 * * *", time.time())
+        if kind == "schedule"
+        else SensorInstigatorData()
+    )
     state = InstigatorState(
-        RemoteInstigatorOrigin(_REPOSITORY, name),
+        RemoteInstigatorOrigin(REPOSITORY, name),
         InstigatorType[kind.upper()],
         InstigatorStatus[status],
         data,
@@ -70,7 +74,7 @@ def tick(
     error: str = "",
 ) -> None:
     """A look of a schedule or sensor; one that failed did so of `error`, inside another."""
-    origin = RemoteInstigatorOrigin(_REPOSITORY, name)
+    origin = RemoteInstigatorOrigin(REPOSITORY, name)
     cause = SerializableErrorInfo(error, [], "ValueError")
     instance.create_tick(
         TickData(
@@ -86,6 +90,6 @@ def tick(
 
 
 def forget_ticks(instance: dg.DagsterInstance, name: str) -> None:
-    origin = RemoteInstigatorOrigin(_REPOSITORY, name)
+    origin = RemoteInstigatorOrigin(REPOSITORY, name)
     selector = origin.get_selector().get_id()
     instance.purge_ticks(origin.get_id(), selector, before=time.time() + 1)
