@@ -7,7 +7,7 @@ YAML (see `source/`), and Dagster's own settings (see `dagster.yaml`).
 from __future__ import annotations
 
 import os
-from datetime import time, timedelta
+from datetime import time
 from pathlib import Path
 from typing import Annotated
 
@@ -40,17 +40,13 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     warehouse: Path | None = None
     max_retries: Annotated[int, Field(ge=0)] = 3
-    retry_delay: Annotated[float, Field(ge=0, description="seconds")] = 300
+    # None: what the pipeline says (see pipelines.py).
+    retry_delay: Annotated[float, Field(ge=0, description="seconds")] | None = None
     lock_timeout: Annotated[float, Field(ge=0, description="seconds")] = 60
     # Nearly all of such a URL may be secret.
     alert_urls: SecretStr = SecretStr("")
     due_by: Annotated[time, Field(description="time of day, in the source's zone")] = time(7)
     ui_url: str = "http://localhost:3000"
-
-    @property
-    def due_after(self) -> timedelta:
-        """How long after the midnight at which a partition is over it is due."""
-        return timedelta(hours=self.due_by.hour, minutes=self.due_by.minute)
 
     @property
     def source_path(self) -> Path:

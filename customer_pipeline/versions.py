@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 from customer_pipeline.settings import PACKAGE
-from customer_pipeline.source.feed import Feed, Source
+from customer_pipeline.source.feed import Feed
 
 # The packages whose code decides which rows come out; the warehouse, the CLI and Dagster's side
 # only carry them.
@@ -43,20 +43,23 @@ _TEXT_OR_GAP = re.compile(
 )
 
 
-def code_version(source: Source, dbt_project: Path, pipeline: str) -> str:
+def code_version(
+    feeds: Mapping[str, Feed], zone: str, dbt_project: Path, pipeline: str
+) -> str:
     """The version of all that shapes a pipeline's published rows: rules, pipeline code, models."""
     parts = [
-        source.timezone,
-        *(f"{name}: {_rules(feed)}" for name, feed in sorted(source.feeds.items())),
+        zone,
+        *(f"{name}: {_rules(feed)}" for name, feed in sorted(feeds.items())),
         _package_version(_SHAPES_DATA),
         *_models(dbt_project, pipeline),
     ]
     return _digest(parts)
 
 
-def reporting_version(dbt_project: Path) -> str:
-    """The version of all that shapes the reporting tables, given what is published."""
-    return _digest([_package_version(_SHAPES_REPORTING), *_models(dbt_project, "reporting")])
+def reporting_version(dbt_project: Path, folder: str) -> str:
+    """The version of all that shapes the reporting tables whose models are in `folder`, given what is
+    published."""
+    return _digest([_package_version(_SHAPES_REPORTING), *_models(dbt_project, folder)])
 
 
 def declaration_version(feed: Feed, zone: str) -> str:

@@ -48,7 +48,7 @@ def _look(name: str, feed: Feed, windows: Sequence[Window]) -> Iterator[Finding]
         there = [window for window in windows if _is_there(feed, window)]
     if newest in there:
         yield _delivered(name, feed, newest)
-    elif feed.may_be_empty(newest.start.date()):
+    elif feed.may_be_empty(newest):
         yield _AREA.ok(name, f"nothing was delivered for {newest.key}, which its rule allows")
     elif there:
         yield _AREA.warning(

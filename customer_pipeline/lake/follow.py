@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from customer_pipeline.errors import ConfigError, StageError, TransientError
 from customer_pipeline.lake.table import LakeTable
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.publications import (
@@ -50,7 +51,7 @@ class Lake:
     """The Delta tables below `root`, one folder a mart, all partitioned by `column`."""
 
     root: Path
-    column: str
+    column: PartitionColumn
 
     def follow(
         self, warehouse: Warehouse, pipeline: str, marts: Sequence[str]
@@ -126,7 +127,7 @@ class Lake:
                 table.replace(rows, warehouse=source, publication=newest)
             return len(published_since(connection, pipeline, 0))
         keys = published_since(connection, pipeline, mark)
-        chosen = f"{select} where {quoted(self.column)} in (select unnest(?)::date)"
+        chosen = f"{select} where {self.column.among()}"
         with connection.execute(chosen, [keys]).to_arrow_reader() as rows:
             table.replace(rows, warehouse=source, publication=newest, keys=keys)
         return len(keys)

@@ -22,7 +22,8 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import TableNotFoundError
 
 from customer_pipeline.errors import ConfigError, StageError
-from customer_pipeline.quoting import literal, quoted
+from customer_pipeline.partition_column import PartitionColumn
+from customer_pipeline.quoting import literal
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -44,7 +45,7 @@ class LakeTable:
     """
 
     folder: Path
-    column: str
+    column: PartitionColumn
 
     @cached_property
     def _opened(self) -> DeltaTable | None:
@@ -93,14 +94,14 @@ class LakeTable:
         """
         chosen = None
         if keys is not None:
-            chosen = f"{quoted(self.column)} in ({', '.join(literal(key) for key in keys)})"
+            chosen = f"{self.column.quoted} in ({', '.join(literal(key) for key in keys)})"
         with said_plainly(self.folder):
             write_deltalake(
                 self._opened or str(self.folder),
                 rows,
                 mode="overwrite",
                 predicate=chosen,
-                partition_by=[self.column],
+                partition_by=[self.column.name],
                 schema_mode="overwrite" if chosen is None else "merge",
                 configuration=retention(KEEP_DAYS),
                 commit_properties=CommitProperties(
@@ -122,7 +123,7 @@ class LakeTable:
             )
         with said_plainly(self.folder):
             return self._opened.to_pyarrow_dataset(
-                file_pruning_predicate=[(self.column, "in", list(keys))] if keys else None
+                file_pruning_predicate=[(self.column.name, "in", list(keys))] if keys else None
             )
 
 

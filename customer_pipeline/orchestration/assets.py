@@ -195,6 +195,7 @@ def _validation(pipeline: Pipeline) -> dg.AssetsDefinition:
             result = validate(
                 candidate_of(context, pipeline),
                 feeds=pipeline.feeds,
+                partitions=pipeline.partitions,
                 landing=pipeline.landing,
                 rules=pipeline.rules,
             )

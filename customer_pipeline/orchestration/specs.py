@@ -197,7 +197,8 @@ def _common(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _feed_schema(pipeline: Pipeline, feed: str) -> dg.TableSchema:
-    columns = {pipeline.partitions.column: "DATE", "_line": "BIGINT"} | {
+    column = pipeline.partitions.column
+    columns = {column.name: column.type, "_line": "BIGINT"} | {
         name: sql_type(column) for name, column in pipeline.feeds[feed].columns.items()
     }
     return dg.TableSchema([dg.TableColumn(name, type=kind) for name, kind in columns.items()])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import duckdb
 
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.warehouse.attempts import Attempt, attempts_at
 from customer_pipeline.warehouse.backfills import reasons_of
@@ -50,7 +51,7 @@ def read_detail(
     *,
     feeds: Iterable[str],
     marts: Iterable[str],
-    column: str,
+    column: PartitionColumn,
 ) -> Detail:
     """What there is of the partition `key`; nothing before the first run.
 
@@ -76,10 +77,12 @@ def read_detail(
         )
 
 
-def _mart_rows(connection: duckdb.DuckDBPyConnection, mart: str, column: str, key: str) -> MartRows:
+def _mart_rows(
+    connection: duckdb.DuckDBPyConnection, mart: str, column: PartitionColumn, key: str
+) -> MartRows:
     if not columns_of(connection, "marts", mart):
         return MartRows(mart, 0)
     (rows,) = connection.execute(
-        f"select count(*) from marts.{quoted(mart)} where {quoted(column)} = ?::date", [key]
+        f"select count(*) from marts.{quoted(mart)} where {column.among()}", [[key]]
     ).fetchone() or (0,)
     return MartRows(mart, rows)

@@ -16,12 +16,15 @@ from dataclasses import dataclass
 
 import duckdb
 
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.warehouse.sql import columns_of
 
 MART = "dim_customers"
 CURRENT = "customers_current"
 HISTORY = "customer_history"
+# The tables that are made here, by key, out of that mart.
+MERGED = (CURRENT, HISTORY)
 
 # Who was in which partition when that was taken in. The rows of the two tables do not say: a state
 # that changed nothing is not in them, and yet another one may count when it is withdrawn.
@@ -42,7 +45,11 @@ class Updated:
 
 
 def update_customers(
-    connection: duckdb.DuckDBPyConnection, column: str, keys: Sequence[str], *, from_nothing: bool
+    connection: duckdb.DuckDBPyConnection,
+    column: PartitionColumn,
+    keys: Sequence[str],
+    *,
+    from_nothing: bool,
 ) -> dict[str, Updated]:
     """Take in the partitions `keys` of the mart. Inside a transaction.
 
@@ -60,7 +67,7 @@ def update_customers(
         connection.execute(f"drop table if exists {_TAKEN_IN}")
     _ensure_tables(connection, column, states)
     connection.execute(
-        f"create or replace temp table _changed as select unnest(?)::date as {quoted(column)}",
+        f"create or replace temp table _changed as select unnest(?)::{column.type} as {column.quoted}",
         [list(keys)],
     )
     _find_touched(connection, column)
@@ -74,16 +81,16 @@ def update_customers(
 
 
 def _ensure_tables(
-    connection: duckdb.DuckDBPyConnection, column: str, states: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection, column: PartitionColumn, states: Mapping[str, str]
 ) -> None:
     attributes = _attributes(states, column)
     for table, names in (
-        (_TAKEN_IN, f"{_KEY}, {quoted(column)}"),
-        (f"reporting.{CURRENT}", f"{_KEY}, {attributes}, {_SINCE}, {quoted(column)}"),
+        (_TAKEN_IN, f"{_KEY}, {column.quoted}"),
+        (f"reporting.{CURRENT}", f"{_KEY}, {attributes}, {_SINCE}, {column.quoted}"),
         (
             f"reporting.{HISTORY}",
             f"{_KEY}, {attributes}, {_SINCE} as valid_from, {_SINCE} as valid_to,"
-            f" true as is_current, {quoted(column)}",
+            f" true as is_current, {column.quoted}",
         ),
     ):
         connection.execute(
@@ -91,8 +98,8 @@ def _ensure_tables(
         )
 
 
-def _update_current(connection: duckdb.DuckDBPyConnection, column: str) -> Updated:
-    by, names = quoted(column), list(columns_of(connection, "reporting", CURRENT))
+def _update_current(connection: duckdb.DuckDBPyConnection, column: PartitionColumn) -> Updated:
+    by, names = column.quoted, list(columns_of(connection, "reporting", CURRENT))
     listed = ", ".join(quoted(name) for name in names)
     # Only for a customer whose current state may be gone is the rest of the history looked at.
     connection.execute(
@@ -156,9 +163,9 @@ def _update_current(connection: duckdb.DuckDBPyConnection, column: str) -> Updat
 
 
 def _update_history(
-    connection: duckdb.DuckDBPyConnection, column: str, states: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection, column: PartitionColumn, states: Mapping[str, str]
 ) -> Updated:
-    by, attributes = quoted(column), _attributes(states, column)
+    by, attributes = column.quoted, _attributes(states, column)
     deleted = connection.execute(
         f"delete from reporting.{HISTORY} where {_KEY} in (select {_KEY} from _touched)"
     ).fetchone()
@@ -196,8 +203,8 @@ def _update_history(
     return Updated((inserted or (0,))[0], 0, (deleted or (0,))[0], _rows(connection, HISTORY))
 
 
-def _find_touched(connection: duckdb.DuckDBPyConnection, column: str) -> None:
-    by = quoted(column)
+def _find_touched(connection: duckdb.DuckDBPyConnection, column: PartitionColumn) -> None:
+    by = column.quoted
     connection.execute(
         f"""
         create or replace temp table _touched as
@@ -210,8 +217,8 @@ def _find_touched(connection: duckdb.DuckDBPyConnection, column: str) -> None:
     )
 
 
-def _note_taken_in(connection: duckdb.DuckDBPyConnection, column: str) -> None:
-    by = quoted(column)
+def _note_taken_in(connection: duckdb.DuckDBPyConnection, column: PartitionColumn) -> None:
+    by = column.quoted
     connection.execute(f"delete from {_TAKEN_IN} where {by} in (select {by} from _changed)")
     connection.execute(
         f"insert into {_TAKEN_IN} by name"
@@ -219,8 +226,8 @@ def _note_taken_in(connection: duckdb.DuckDBPyConnection, column: str) -> None:
     )
 
 
-def _attributes(states: Mapping[str, str], column: str) -> str:
-    return ", ".join(quoted(name) for name in states if name not in (_KEY, _SINCE, column))
+def _attributes(states: Mapping[str, str], column: PartitionColumn) -> str:
+    return ", ".join(quoted(name) for name in states if name not in (_KEY, _SINCE, column.name))
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:

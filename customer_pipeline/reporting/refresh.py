@@ -1,8 +1,8 @@
 """The reporting tables: brought up to what is published, because something was published.
 
 Customers are brought up to date for what changed (`customers.py`); the other tables are dbt models
-over the published marts (`dbt_project/models/reporting`), built whole in a file of the run's own and
-tested there. All of them change in one transaction, together with the number of the publication
+over the published marts (`dbt_project/models/<pipeline>_reporting`), built whole in a file of the
+run's own and tested there. All of them change in one transaction, together with the number of the publication
 that they hold. What is published while that goes on is taken in by the next refresh.
 
 What belongs here: the order of a refresh. What does not: when there is one (a sensor's business).
@@ -11,7 +11,7 @@ What belongs here: the order of a refresh. What does not: when there is one (a s
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,8 +21,9 @@ import duckdb
 from customer_pipeline.dbt_adapter.invocation import build
 from customer_pipeline.dbt_adapter.manifest import DbtProject, Test
 from customer_pipeline.errors import StageError
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
-from customer_pipeline.reporting.customers import MART, Updated, update_customers
+from customer_pipeline.reporting.customers import MART, MERGED, Updated, update_customers
 from customer_pipeline.warehouse.connection import Warehouse, prepare
 from customer_pipeline.warehouse.publications import (
     Mark,
@@ -35,7 +36,7 @@ from customer_pipeline.warehouse.publications import (
 from customer_pipeline.warehouse.schema import ensure_ledger, has_ledger
 from customer_pipeline.warehouse.sql import columns_of, stream_into, transaction
 
-# The folder of dbt models, and the follower's name in the ledger.
+# The schema of the tables.
 REPORTING = "reporting"
 # A publication in the middle of a refresh sends it back to its start; at some point it goes on.
 _ATTEMPTS = 3
@@ -75,12 +76,16 @@ class Reporting:
     """The reporting tables of a pipeline.
 
     Args:
+        folder: of their dbt models, and their name among the ledger's followers.
+        marts: what the pipeline publishes.
         column: the partition column of the marts.
         version: of the code that makes the tables; with another one they are made anew.
     """
 
     pipeline: str
-    column: str
+    folder: str
+    marts: Sequence[str]
+    column: PartitionColumn
     version: str
     warehouse: Warehouse
     project: DbtProject
@@ -88,7 +93,16 @@ class Reporting:
     @property
     def models(self) -> tuple[str, ...]:
         """The tables that dbt makes."""
-        return tuple(sorted(self.project.models_of(REPORTING)))
+        return tuple(sorted(self.project.models_of(self.folder)))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """All reporting tables, by name."""
+        return tuple(sorted((*self.models, *(MERGED if self._has_customers else ()))))
+
+    @property
+    def _has_customers(self) -> bool:
+        return MART in self.marts
 
     def standing(self, connection: duckdb.DuckDBPyConnection) -> Standing:
         """How far the tables are, compared with the ledger behind `connection`."""
@@ -99,15 +113,15 @@ class Reporting:
             newest_publication(connection, self.pipeline),
             tuple(published_since(connection, self.pipeline, mark.publication)),
             first_published_since(
-                connection, self.pipeline, mark_of(connection, REPORTING).publication
+                connection, self.pipeline, mark_of(connection, self.folder).publication
             ),
         )
 
-    def refresh(self, folder: Path, *, run_id: str) -> Refreshed:
+    def refresh(self, scratch: Path, *, run_id: str) -> Refreshed:
         """Bring all tables up to what is published now.
 
         Args:
-            folder: a folder of the run's own, removed when the tables were changed.
+            scratch: a folder of the run's own, removed when the tables were changed.
 
         Raises:
             StageError: nothing was published yet, or a model or a test does not run.
@@ -115,7 +129,7 @@ class Reporting:
         """
         for attempts_left in reversed(range(_ATTEMPTS)):
             newest = self._newest_publication()
-            file, failed = self._build(folder)
+            file, failed = self._build(scratch)
             refreshed = Refreshed(newest, (), {}, failed)
             if refreshed.held_back:
                 return refreshed
@@ -124,7 +138,7 @@ class Reporting:
                 if newest_publication(connection, self.pipeline) == newest or not attempts_left:
                     refreshed = self._swap_in(connection, built, newest, failed, run_id)
                     break
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
         return refreshed
 
     def _newest_publication(self) -> int:
@@ -135,13 +149,13 @@ class Reporting:
             raise StageError("nothing was published yet", todo="run a partition first")
         return newest
 
-    def _build(self, folder: Path) -> tuple[Path, tuple[Test, ...]]:
+    def _build(self, scratch: Path) -> tuple[Path, tuple[Test, ...]]:
         """The models in a file of their own, and which of their tests failed."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        file = folder / "candidate.duckdb"
-        results = build(self.project, file, pipeline=REPORTING, reading=self.warehouse)
-        tests = self.project.tests_of(REPORTING)
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        file = scratch / "candidate.duckdb"
+        results = build(self.project, file, pipeline=self.folder, reading=self.warehouse)
+        tests = self.project.tests_of(self.folder)
         return file, tuple(test for test in tests if not results[test.unique_id].passed)
 
     def _swap_in(
@@ -156,18 +170,22 @@ class Reporting:
             connection.execute("create schema if not exists reporting")
             held = self._mark(connection).publication
             changed = published_since(connection, self.pipeline, held)
-            tables = update_customers(connection, self.column, changed, from_nothing=held == 0)
+            tables: dict[str, Updated] = {}
+            if self._has_customers:
+                tables |= update_customers(connection, self.column, changed, from_nothing=held == 0)
             tables |= {model: _replace_whole(connection, built, model) for model in self.models}
             mark = Mark(publication, self._version(connection))
-            record_mark(connection, REPORTING, mark, run_id=run_id)
+            record_mark(connection, self.folder, mark, run_id=run_id)
         return Refreshed(publication, tuple(changed), tables, failed)
 
     def _mark(self, connection: duckdb.DuckDBPyConnection) -> Mark:
         """The publication that the tables hold: none, when another version has made them."""
-        mark = mark_of(connection, REPORTING)
+        mark = mark_of(connection, self.folder)
         return mark if mark.version == self._version(connection) else Mark()
 
     def _version(self, connection: duckdb.DuckDBPyConnection) -> str:
+        if not self._has_customers:
+            return self.version
         return f"{self.version} {','.join(columns_of(connection, 'marts', MART))}"
 
 

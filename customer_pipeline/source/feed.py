@@ -8,7 +8,6 @@ the file, and saying on which line a mistake is (`yaml/`).
 from __future__ import annotations
 
 import re
-from datetime import date
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -23,7 +22,7 @@ from pydantic import (
 
 from customer_pipeline.source.acceptance import Day, EmptyDays, ReadyWhen
 from customer_pipeline.source.column import Column, Frozen
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import CALENDARS, Cadence, Partitions, Window
 
 
 def _plain_name(value: str) -> str:
@@ -64,6 +63,8 @@ _READER_FIELDS = {
 class Feed(Frozen):
     """One thing delivered partition by partition."""
 
+    # How often it is delivered, and so which pipeline takes it.
+    partitions: Cadence = "daily"
     reader: Literal["csv", "jsonl", "parquet", "python"]
     # csv, jsonl, parquet: path with {date} or {date:%Y%m%d}; a relative one starts at the folder of
     # the YAML file, and ${NAME} is an environment variable.
@@ -94,8 +95,9 @@ class Feed(Frozen):
         Discriminator(lambda value: "days" if isinstance(value, dict | EmptyDays) else "word"),
     ] = "fail"
     quarantine_threshold: float = Field(default=0.05, ge=0, le=1, strict=True)
-    # Over how many of the newest partitions the source's corrections are looked for.
-    look_back: int = Field(default=7, ge=0, strict=True)
+    # Over how many of the newest partitions the source's corrections are looked for; None for as many
+    # as is usual for such partitions.
+    look_back: Annotated[int, Field(ge=0, strict=True)] | None = None
     # Who hears of failures of this feed, if not the source's owner, and from which failed attempt at
     # a partition on.
     owner: Owner | None = None
@@ -119,10 +121,10 @@ class Feed(Frozen):
                 declared[delivered] = declared.get(delivered, True) and column.optional
         return declared | {name: True for name in self.ignored_columns if name not in declared}
 
-    def may_be_empty(self, first: date) -> bool:
-        """Whether the feed's rule allows the partition that begins on `first` to have no delivery, or
-        one without rows."""
+    def may_be_empty(self, window: Window) -> bool:
+        """Whether the feed's rule allows this partition to have no delivery, or one without rows."""
         if isinstance(self.missing, EmptyDays):
+            first = window.start.date()
             weekday = first.strftime("%A").lower()
             return weekday in self.missing.weekdays or first in self.missing.dates
         return self.missing == "empty"
@@ -190,10 +192,13 @@ class Source(Frozen):
     owner: Owner | None = None
     feeds: dict[Name, Feed] = Field(min_length=1)
 
-    @property
-    def partitions(self) -> DailyPartitions:
-        """The partitions that the source has, in its time zone."""
-        return DailyPartitions(self.start, self.end, ZoneInfo(self.timezone))
+    def partitions(self, cadence: Cadence) -> Partitions:
+        """The partitions of that length that the source has, in its time zone."""
+        return CALENDARS[cadence](self.start, self.end, ZoneInfo(self.timezone))
+
+    def feeds_of(self, cadence: Cadence) -> dict[str, Feed]:
+        """The feeds that are delivered by such partitions."""
+        return {name: feed for name, feed in self.feeds.items() if feed.partitions == cadence}
 
     @field_validator("timezone")
     @classmethod

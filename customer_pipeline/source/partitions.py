@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import takewhile
-from typing import ClassVar
+from typing import ClassVar, Literal
 from zoneinfo import ZoneInfo
 
 from customer_pipeline.errors import PartitionError
+from customer_pipeline.partition_column import PartitionColumn
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,13 @@ class Partitions(ABC):
     last: date | None
     zone: ZoneInfo
 
-    # The column that carries the partition in every table and landing file, and its type, to which
-    # a key can be cast.
-    column: ClassVar[str] = "_date"
-    column_type: ClassVar[str] = "DATE"
+    column: ClassVar[PartitionColumn] = PartitionColumn("_date", "DATE")
     # What people call one, alone and with its article, and how a path names it.
     noun: ClassVar[str]
     one: ClassVar[str]
     in_paths: ClassVar[str]
+    # Over how many of the newest ones corrections are looked for, unless a feed says otherwise.
+    look_back: ClassVar[int]
     # Some keys, each of which differs from the first in one part of its time alone: whatever tells
     # them apart tells all partitions apart.
     some_keys: ClassVar[tuple[str, ...]]
@@ -167,7 +167,7 @@ class Partitions(ABC):
 class DailyPartitions(Partitions):
     """One a calendar day, from midnight to midnight."""
 
-    noun, one = "day", "a day"
+    noun, one, look_back = "day", "a day", 7
     in_paths = "{date} or {date:%Y%m%d}"
     some_keys = ("2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09")
 
@@ -187,7 +187,7 @@ class DailyPartitions(Partitions):
 class WeeklyPartitions(DailyPartitions):
     """One a calendar week, from Monday to Monday."""
 
-    noun, one = "week", "a week"
+    noun, one, look_back = "week", "a week", 2
     some_keys = ("2026-03-09", "2026-03-16", "2026-11-09", "2027-03-08")
 
     def _parsed(self, key: str) -> datetime | None:
@@ -208,7 +208,7 @@ class WeeklyPartitions(DailyPartitions):
 class MonthlyPartitions(DailyPartitions):
     """One a calendar month."""
 
-    noun, one = "month", "a month"
+    noun, one, look_back = "month", "a month", 2
     in_paths = "{date:%Y-%m}"
     some_keys = ("2026-03-01", "2026-04-01", "2027-03-01")
 
@@ -238,8 +238,8 @@ class HourlyPartitions(Partitions):
     The second of two hours with the same name has its distance from UTC in its key.
     """
 
-    column, column_type = "_hour", "VARCHAR"
-    noun, one = "hour", "an hour"
+    column = PartitionColumn("_hour", "VARCHAR")
+    noun, one, look_back = "hour", "an hour", 24
     in_paths = "{date:%Y-%m-%d-%H}"
     some_keys = (
         *("2026-03-09-13:00", "2026-03-09-14:00", "2026-03-10-13:00"),
@@ -269,6 +269,15 @@ class HourlyPartitions(Partitions):
     @property
     def _form(self) -> str:
         return "YYYY-MM-DD-HH:00"
+
+
+Cadence = Literal["hourly", "daily", "weekly", "monthly"]
+CALENDARS: dict[Cadence, type[Partitions]] = {
+    "hourly": HourlyPartitions,
+    "daily": DailyPartitions,
+    "weekly": WeeklyPartitions,
+    "monthly": MonthlyPartitions,
+}
 
 
 def _utc(moment: datetime) -> datetime:

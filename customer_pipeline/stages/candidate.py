@@ -22,6 +22,7 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, first_reasons
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.landing import Landing, Manifest
@@ -70,7 +71,7 @@ class Candidate:
     `code_version` the version of the code that builds them."""
 
     folder: Path
-    column: str
+    column: PartitionColumn
     code_version: str
 
     @property
@@ -134,7 +135,7 @@ class Candidate:
                     connection.execute(
                         f"create table raw.{quoted(feed)} as"
                         f" select * from warehouse.raw.{quoted(feed)}"
-                        f" where {quoted(self.column)} in (select unnest(?)::date)",
+                        f" where {self.column.among()}",
                         [ready],
                     )
             for table in raw_tables.keys() - feeds.keys():

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.stages.messages import Messages
 from customer_pipeline.warehouse.schema import ensure_columns
@@ -53,7 +54,7 @@ def replace_processed(connection: duckdb.DuckDBPyConnection, messages: Messages)
 def replace_conflicts(
     connection: duckdb.DuckDBPyConnection,
     messages: Messages,
-    column: str,
+    column: PartitionColumn,
     columns: Mapping[str, str],
     keys: Sequence[str],
 ) -> None:
@@ -61,7 +62,7 @@ def replace_conflicts(
     connection.execute(
         "delete from ops.quarantine where feed = $feed and kind = 'conflict' and ("
         " partition_key in (select unnest($keys)) or (partition_key, line) in"
-        f" (select ({quoted(column)}::varchar, _line) from _judged))",
+        f" (select ({column.key}, _line) from _judged))",
         {"feed": messages.feed, "keys": list(keys)},
     )
     known_by = " || ' ' || ".join(f"{quoted(name)}::varchar" for name in messages.key)
@@ -71,9 +72,9 @@ def replace_conflicts(
         insert into ops.quarantine by name
         select
             ? as feed,
-            {quoted(column)}::varchar as partition_key,
+            {column.key} as partition_key,
             'conflict' as kind,
-            {quoted(column)} as _date,
+            {column.begins_on} as _date,
             _line as line,
             {known_by} || ': ' || array_to_string(_differing, ', ') || ' not as in the message'
             || ' delivered first (' || _owner::varchar || ' line ' || _owner_line || ')' as reason,

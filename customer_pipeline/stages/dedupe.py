@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from customer_pipeline.errors import StageError
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import literal, quoted
 from customer_pipeline.stages.copies import (
     ensure_processed,
@@ -42,7 +43,7 @@ def replace_messages(
     built: duckdb.DuckDBPyConnection,
     messages: Messages,
     *,
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
 ) -> list[str]:
     """Replace what the partitions `keys` delivered by what `built` holds for them, and see that
@@ -57,7 +58,7 @@ def replace_messages(
     columns = columns_of(built, "main", messages.mart)
     _note_columns(connection, messages, column, columns, keys)
     ensure_processed(connection, messages, columns)
-    here = f"where {quoted(column)} in (select unnest(?)::date)"
+    here = f"where {column.among()}"
     delivered = f"ops.{quoted(messages.delivered)}"
     key = ", ".join(quoted(name) for name in messages.key)
     connection.execute(
@@ -84,7 +85,7 @@ def replace_messages(
 def _note_columns(
     connection: duckdb.DuckDBPyConnection,
     messages: Messages,
-    column: str,
+    column: PartitionColumn,
     columns: Mapping[str, str],
     keys: Sequence[str],
 ) -> None:
@@ -98,7 +99,7 @@ def _note_columns(
     )
     added = ensure_columns(connection, "ops", messages.delivered, columns)
     connection.execute(
-        f"insert into ops.{_WITHOUT} select distinct ?, unnest(?), {quoted(column)}::varchar"
+        f"insert into ops.{_WITHOUT} select distinct ?, unnest(?), {column.key}"
         f" from ops.{quoted(messages.delivered)}",
         [messages.mart, added],
     )
@@ -127,13 +128,13 @@ def _refuse_rows_without_key(
 def _judge(
     connection: duckdb.DuckDBPyConnection,
     messages: Messages,
-    column: str,
+    column: PartitionColumn,
     columns: Mapping[str, str],
 ) -> None:
     """All published rows of the touched messages, each with whether it counts, and what else it is:
     a copy, or in which columns it differs from the one that counts."""
     key = ", ".join(quoted(name) for name in messages.key)
-    content = [name for name in columns if name not in (column, "_line", *messages.key)]
+    content = [name for name in columns if name not in (column.name, "_line", *messages.key)]
     differing = ", ".join(
         f"if({quoted(name)} is distinct from first({quoted(name)}) over delivered_first"
         f" and not list_contains(_without, {literal(name)})"
@@ -145,7 +146,7 @@ def _judge(
         f"""
         create or replace temp table _judged as
         with without as (
-            select partition_key::date as {quoted(column)}, list(column_name) as _without
+            select partition_key::{column.type} as {column.quoted}, list(column_name) as _without
             from ops.{_WITHOUT}
             where mart = ?
             group by 1
@@ -155,18 +156,18 @@ def _judge(
             select delivered.*, coalesce(_without, []) as _without
             from ops.{quoted(messages.delivered)} as delivered
             semi join _touched using ({key})
-            left join without using ({quoted(column)})
+            left join without using ({column.quoted})
         )
 
         select
             *,
             row_number() over delivered_first = 1 as _counts,
-            first({quoted(column)}) over delivered_first as _owner,
+            first({column.quoted}) over delivered_first as _owner,
             first(_line) over delivered_first as _owner_line,
             flatten([{differing}]) as _differing,
         from delivered
         window delivered_first as (
-            partition by {key} order by {quoted(column)}, _line
+            partition by {key} order by {column.quoted}, _line
             rows between unbounded preceding and unbounded following
         )
         """,
@@ -177,7 +178,7 @@ def _judge(
 def _replace_owned(
     connection: duckdb.DuckDBPyConnection,
     messages: Messages,
-    column: str,
+    column: PartitionColumn,
     columns: Mapping[str, str],
     keys: Sequence[str],
 ) -> list[str]:
@@ -189,9 +190,9 @@ def _replace_owned(
     after = f"select {names} from _judged where _counts"
     moved = connection.execute(
         f"with before as ({before}), after as ({after})"
-        f" select distinct {quoted(column)}::varchar from ("
+        f" select distinct {column.key} from ("
         "     (from before except from after) union all (from after except from before)"
-        f" ) where {quoted(column)} not in (select unnest(?)::date) order by 1",
+        f" ) where not {column.among()} order by 1",
         [keys],
     ).fetchall()
     connection.execute(f"delete from {mart} where ({key}) in (select ({key}) from _touched)")

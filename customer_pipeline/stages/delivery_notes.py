@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import duckdb
 
-from customer_pipeline.quoting import quoted
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.schema import ensure_ledger
@@ -75,7 +74,7 @@ def _replace_quarantine(
         if path := landing.quarantine_path(manifest):
             connection.execute(
                 "insert into ops.quarantine by name"
-                f" select ? as feed, ? as partition_key, {quoted(landing.column)} as _date,"
+                f" select ? as feed, ? as partition_key, {landing.column.begins_on} as _date,"
                 " ? as kind, line, reason, raw, ? as fingerprint"
                 " from read_parquet(?, hive_partitioning = false)",
                 [

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError, TransientError
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
 from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
@@ -35,6 +36,9 @@ from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import prepare
+
+# Of partition columns.
+_ARROW_TYPES = {"DATE": pa.date32(), "VARCHAR": pa.string()}
 
 
 def extract(
@@ -174,7 +178,7 @@ class _Extraction:
         return self.landing.commit(replace(manifest, data_file=data_file))
 
     def _missing(self, window: Window, reason: str) -> Manifest:
-        if not self.feed.may_be_empty(window.start.date()):
+        if not self.feed.may_be_empty(window):
             return self.landing.commit(self._rejected(window, reason))
         return self.landing.commit(self._without_rows(window, "absent", "empty by rule"))
 
@@ -198,10 +202,10 @@ class _Extraction:
         return self.landing.store(self.feed_name, window.key, name, write)
 
 
-def _placed(rows: pa.Table, column: str, window: Window) -> pa.Table:
+def _placed(rows: pa.Table, column: PartitionColumn, window: Window) -> pa.Table:
     """`rows` with the partition column in front."""
-    first = pa.scalar(window.start.date(), pa.date32())
-    return rows.add_column(0, column, pa.repeat(first, rows.num_rows))
+    key = pa.scalar(window.key).cast(_ARROW_TYPES[column.type])
+    return rows.add_column(0, column.name, pa.repeat(key, rows.num_rows))
 
 
 def _refused(mapped: pa.Table, delivered: pa.Table) -> list[RejectedRow]:
@@ -217,7 +221,9 @@ def _refused(mapped: pa.Table, delivered: pa.Table) -> list[RejectedRow]:
     ]
 
 
-def _quarantine_table(rows: Sequence[RejectedRow], column: str, window: Window) -> pa.Table:
+def _quarantine_table(
+    rows: Sequence[RejectedRow], column: PartitionColumn, window: Window
+) -> pa.Table:
     table = pa.table(
         {
             LINE: pa.array([row.line for row in rows], pa.int64()),

@@ -24,6 +24,7 @@ from filelock import FileLock
 
 from customer_pipeline.disk import sync
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.source.drift import Drift
 
 # What an extract found: rows; nothing, which is right by rule; or what cannot be used.
@@ -95,7 +96,7 @@ class Landing:
     """
 
     root: Path
-    column: str
+    column: PartitionColumn
     source: str
 
     def claim(self) -> None:
@@ -119,7 +120,7 @@ class Landing:
             )
 
     def folder(self, feed: str, key: str) -> Path:
-        return self.root / feed / f"{self.column}={key}"
+        return self.root / feed / f"{self.column.name}={key}"
 
     def read(self, feed: str, key: str) -> Manifest | None:
         """The manifest of the last extract, or None when there was none that this code can read."""

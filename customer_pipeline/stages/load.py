@@ -15,6 +15,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import sql_type
@@ -99,9 +100,9 @@ def why_unusable(feed_name: str, declaration: str, manifest: Manifest | None) ->
 
 
 def _prepare_table(
-    connection: duckdb.DuckDBPyConnection, feed_name: str, feed: Feed, column: str
+    connection: duckdb.DuckDBPyConnection, feed_name: str, feed: Feed, column: PartitionColumn
 ) -> None:
-    types = {column: "DATE", "_line": "BIGINT"}
+    types = {column.name: column.type, "_line": "BIGINT"}
     types |= {name: sql_type(declared) for name, declared in feed.columns.items()}
     ensure_columns(connection, "raw", feed_name, types)
 
@@ -113,12 +114,12 @@ def _replace_rows(
     manifests: Sequence[Manifest],
     landing: Landing,
 ) -> None:
-    table, column = f"raw.{quoted(feed_name)}", quoted(landing.column)
+    table = f"raw.{quoted(feed_name)}"
     keys = [manifest.partition_key for manifest in manifests]
-    connection.execute(f"delete from {table} where {column} in (select unnest(?)::date)", [keys])
+    connection.execute(f"delete from {table} where {landing.column.among()}", [keys])
     files = [str(path) for manifest in manifests if (path := landing.data_path(manifest))]
     if files:
-        names = ", ".join(quoted(name) for name in [landing.column, "_line", *feed.columns])
+        names = ", ".join(quoted(name) for name in [landing.column.name, "_line", *feed.columns])
         try:
             connection.execute(
                 f"insert into {table} by name select {names}"

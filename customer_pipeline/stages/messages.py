@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 
@@ -76,23 +77,23 @@ def redelivered(
     connection: duckdb.DuckDBPyConnection,
     messages: Messages,
     *,
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
 ) -> dict[str, Redelivered]:
     """How many published rows of these partitions do not count, by partition."""
     rows = connection.execute(
         f"""
         with delivered as (
-            select {quoted(column)}::varchar as partition_key, count(*) as rows
+            select {column.key} as partition_key, count(*) as rows
             from ops.{quoted(messages.delivered)}
-            where {quoted(column)} in (select unnest($keys)::date)
+            where {column.among("$keys")}
             group by 1
         ),
 
         counted as (
-            select {quoted(column)}::varchar as partition_key, count(*) as rows
+            select {column.key} as partition_key, count(*) as rows
             from marts.{quoted(messages.mart)}
-            where {quoted(column)} in (select unnest($keys)::date)
+            where {column.among("$keys")}
             group by 1
         ),
 

@@ -15,6 +15,7 @@ import duckdb
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, first_reasons
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.stages.candidate import (
     Candidate,
@@ -152,7 +153,7 @@ def _replace_marts(
     built: duckdb.DuckDBPyConnection,
     marts: Sequence[str],
     messages: Sequence[Messages],
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
 ) -> list[str]:
     """Replace these partitions in all marts; returns the other partitions that this changed."""
@@ -186,10 +187,10 @@ def _replace_partitions(
     connection: duckdb.DuckDBPyConnection,
     built: duckdb.DuckDBPyConnection,
     mart: str,
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
 ) -> None:
-    chosen = f"where {quoted(column)} in (select unnest(?)::date)"
+    chosen = f"where {column.among()}"
     connection.execute(f"delete from marts.{quoted(mart)} {chosen}", [keys])
     # Handed over as a stream and not by attaching the candidate: DuckDB refuses to attach a file
     # that anything else in this process, dbt included, has not let go of yet.
@@ -200,7 +201,7 @@ def _replace_partitions(
 def _record_moved(
     connection: duckdb.DuckDBPyConnection,
     marts: Sequence[str],
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
     run: Run,
 ) -> dict[str, str]:
@@ -218,7 +219,7 @@ def _ledger_rows(
     connection: duckdb.DuckDBPyConnection,
     counts: Mapping[tuple[str, str], int],
     marts: Sequence[str],
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
     delivered: Sequence[Delivered],
     run: Run,
@@ -254,7 +255,10 @@ def _relations(marts: Sequence[str]) -> dict[str, str]:
 
 
 def _counts(
-    connection: duckdb.DuckDBPyConnection, marts: Sequence[str], column: str, keys: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    marts: Sequence[str],
+    column: PartitionColumn,
+    keys: Sequence[str],
 ) -> dict[tuple[str, str], int]:
     return {
         (mart, key): rows
@@ -264,18 +268,21 @@ def _counts(
 
 
 def _previews(
-    connection: duckdb.DuckDBPyConnection, marts: Sequence[str], column: str, keys: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    marts: Sequence[str],
+    column: PartitionColumn,
+    keys: Sequence[str],
 ) -> dict[tuple[str, str], list[dict[str, str | None]]]:
     found: dict[tuple[str, str], list[dict[str, str | None]]] = {}
     for mart in marts:
         rows = connection.execute(
             f"select columns(*)::varchar from marts.{quoted(mart)}"
-            f" where {quoted(column)} in (select unnest(?)::date)"
-            f" qualify row_number() over (partition by {quoted(column)}) <= {_PREVIEW_ROWS}",
+            f" where {column.among()}"
+            f" qualify row_number() over (partition by {column.quoted}) <= {_PREVIEW_ROWS}",
             [list(keys)],
         )
         names = [field[0] for field in rows.description or ()]
         for values in rows.fetchall():
             row = dict(zip(names, values, strict=True))
-            found.setdefault((mart, str(row[column])), []).append(row)
+            found.setdefault((mart, str(row[column.name])), []).append(row)
     return found

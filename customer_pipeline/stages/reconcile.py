@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from customer_pipeline.errors import ConfigError, StageError
 from customer_pipeline.outcomes import CheckResult, Comparable
-from customer_pipeline.quoting import quoted
+from customer_pipeline.partition_column import PartitionColumn
 
 
 class Aggregate(BaseModel):
@@ -75,7 +75,7 @@ def compare(
     connection: duckdb.DuckDBPyConnection,
     rules: Sequence[Rule],
     *,
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
 ) -> Iterator[CheckResult]:
     """Each rule's two numbers for each partition; a partition without rows counts as 0.
@@ -98,12 +98,11 @@ def compare(
 
 
 def _numbers(
-    connection: duckdb.DuckDBPyConnection, rule: Rule, aggregate: Aggregate, column: str
+    connection: duckdb.DuckDBPyConnection, rule: Rule, aggregate: Aggregate, column: PartitionColumn
 ) -> dict[str, Comparable]:
     try:
         rows = connection.execute(
-            f"select {quoted(column)}::varchar, {aggregate.value}"
-            f" from {aggregate.relation} group by 1"
+            f"select {column.key}, {aggregate.value} from {aggregate.relation} group by 1"
         ).fetchall()
     except duckdb.Error as error:
         raise StageError(

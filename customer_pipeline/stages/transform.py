@@ -18,6 +18,7 @@ from customer_pipeline.dbt_adapter.invocation import TestResult, build
 from customer_pipeline.dbt_adapter.manifest import DbtProject, Test
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, CheckResult
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.candidate import Candidate, casualties, survivors
@@ -104,7 +105,7 @@ def _by_partition(
     test: Test,
     results: Mapping[str, TestResult],
     keys: Sequence[str],
-    column: str,
+    column: PartitionColumn,
 ) -> list[CheckResult]:
     result = results.get(test.unique_id)
     if result is None:
@@ -126,7 +127,7 @@ def _by_partition(
 
 
 def _failing_rows(
-    connection: duckdb.DuckDBPyConnection, test: Test, keys: Sequence[str], column: str
+    connection: duckdb.DuckDBPyConnection, test: Test, keys: Sequence[str], column: PartitionColumn
 ) -> dict[str, int]:
     """Failing rows by partition; where they carry no partition, all of them blame every one, and so
     does a test that keeps no failing rows."""
@@ -134,9 +135,9 @@ def _failing_rows(
     columns = columns_of(connection, *test.failures.split("."))
     if not columns:
         return dict.fromkeys(keys, 0)
-    if column in columns:
+    if column.name in columns:
         found = connection.execute(
-            f"select {quoted(column)}::varchar, count(*) from {relation} group by 1"
+            f"select {column.key}, count(*) from {relation} group by 1"
         ).fetchall()
         if found and all(key in set(keys) for key, _ in found):
             return dict(found)
@@ -170,12 +171,12 @@ def _note(connection: duckdb.DuckDBPyConnection, judged: Sequence[CheckResult]) 
 
 
 def _rows_by_model(
-    connection: duckdb.DuckDBPyConnection, models: Sequence[str], column: str
+    connection: duckdb.DuckDBPyConnection, models: Sequence[str], column: PartitionColumn
 ) -> dict[tuple[str, str], int]:
     return {
         (model, key): rows
         for model in models
         for key, rows in connection.execute(
-            f"select {quoted(column)}::varchar, count(*) from main.{quoted(model)} group by 1"
+            f"select {column.key}, count(*) from main.{quoted(model)} group by 1"
         ).fetchall()
     }

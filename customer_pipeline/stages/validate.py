@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -21,7 +20,10 @@ import pyarrow.parquet as pq
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, CheckResult, Comparable
+from customer_pipeline.partition_column import PartitionColumn
+from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.partitions import Partitions, Window
 from customer_pipeline.stages.candidate import (
     Candidate,
     Delivered,
@@ -88,6 +90,7 @@ def validate(
     candidate: Candidate,
     *,
     feeds: Mapping[str, Feed],
+    partitions: Partitions,
     landing: Landing,
     rules: Sequence[Rule],
 ) -> Validation:
@@ -98,9 +101,10 @@ def validate(
     """
     with candidate.open() as connection:
         keys = survivors(connection)
+        windows = {window.key: window for window in partitions.windows(keys)}
         delivered = deliveries(connection)
         checks = [
-            *_feed_checks(connection, delivered, feeds=feeds, landing=landing, keys=keys),
+            *_feed_checks(connection, delivered, feeds=feeds, landing=landing, windows=windows),
             *compare(connection, rules, column=candidate.column, keys=keys),
         ]
         failed = [one for one in [*checks, *failed_tests(connection)] if one.holds_back]
@@ -141,12 +145,11 @@ def _feed_checks(
     *,
     feeds: Mapping[str, Feed],
     landing: Landing,
-    keys: Sequence[str],
+    windows: Mapping[str, Window],
 ) -> Iterator[CheckResult]:
-    wanted = set(keys)
     raw_counts = {feed: _raw_counts(connection, feed, landing.column) for feed in feeds}
     for row in delivered:
-        if row.partition_key not in wanted:
+        if row.partition_key not in windows:
             continue
         manifest = landing.read(row.feed, row.partition_key)
         files = _rows_in_files(manifest, landing) if manifest and row.is_of(manifest) else None
@@ -159,11 +162,18 @@ def _feed_checks(
             )
             continue
         raw_rows = raw_counts[row.feed].get(row.partition_key, 0)
-        yield from _counts_of_feed(row, manifest.source_rows, files, raw_rows, feeds[row.feed])
+        yield from _counts_of_feed(
+            row, manifest.source_rows, files, raw_rows, feeds[row.feed], windows[row.partition_key]
+        )
 
 
 def _counts_of_feed(
-    row: Delivered, source_rows: int, files: tuple[int, int], raw_rows: int, feed: Feed
+    row: Delivered,
+    source_rows: int,
+    files: tuple[int, int],
+    raw_rows: int,
+    feed: Feed,
+    window: Window,
 ) -> Iterator[CheckResult]:
     landed, quarantined = files
     yield _equal(
@@ -186,7 +196,7 @@ def _counts_of_feed(
         description=f"{dropped} of {source_rows} rows dropped ({share:.1%}), {limit:.1%} allowed",
         metadata={"dropped_rows": dropped, "source_rows": source_rows, "dropped_share": share},
     )
-    by_rule = feed.may_be_empty(date.fromisoformat(row.partition_key))
+    by_rule = feed.may_be_empty(window)
     yield CheckResult(
         f"{row.feed}_has_rows",
         row.partition_key,
@@ -221,10 +231,12 @@ def _rows_in(path: Path | None) -> int:
     return 0 if path is None else pq.read_metadata(path).num_rows
 
 
-def _raw_counts(connection: duckdb.DuckDBPyConnection, feed: str, column: str) -> dict[str, int]:
+def _raw_counts(
+    connection: duckdb.DuckDBPyConnection, feed: str, column: PartitionColumn
+) -> dict[str, int]:
     try:
         rows = connection.execute(
-            f'select "{column}"::varchar, count(*) from raw."{feed}" group by 1'
+            f"select {column.key}, count(*) from raw.{quoted(feed)} group by 1"
         ).fetchall()
     except duckdb.CatalogException as error:
         raise StageError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import literal, quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.landing import Landing
@@ -35,7 +36,7 @@ class Tables:
     keys: Sequence[str]
 
     @property
-    def column(self) -> str:
+    def column(self) -> PartitionColumn:
         return self.landing.column
 
 
@@ -156,13 +157,13 @@ def _messages(
     """Messages that do not count where they were delivered first."""
     names = ", ".join(map(quoted, columns_of(connection, "marts", messages.mart)))
     by = ", ".join(map(quoted, messages.key))
-    mart, column = f"marts.{quoted(messages.mart)}", quoted(tables.column)
+    mart, column = f"marts.{quoted(messages.mart)}", tables.column
     rows = connection.execute(
         f"""
         with first as (
             select distinct on ({by}) {names}
             from ops.{quoted(messages.delivered)}
-            order by {by}, {column}, _line
+            order by {by}, {column.quoted}, _line
         ),
 
         different as (
@@ -171,7 +172,7 @@ def _messages(
             (select {names} from {mart} except all select {names} from first)
         )
 
-        select {column}::varchar, count(*) from different group by 1 order by 1
+        select {column.key}, count(*) from different group by 1 order by 1
         """
     ).fetchall()
     for key, count in rows:

@@ -12,13 +12,14 @@ from hashlib import sha256
 
 import duckdb
 
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 
 
 def content_hashes(
     connection: duckdb.DuckDBPyConnection,
     tables: Mapping[str, str],
-    column: str,
+    column: PartitionColumn,
     keys: Sequence[str],
 ) -> dict[str, str]:
     """The hash of each partition in `keys` over `tables`.
@@ -37,7 +38,10 @@ def content_hashes(
 
 
 def _row_sums(
-    connection: duckdb.DuckDBPyConnection, relation: str, column: str, keys: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    column: PartitionColumn,
+    keys: Sequence[str],
 ) -> list[tuple[str, int, int, int]]:
     described = connection.execute(f"describe select * from {relation}").fetchall()
     fields = " || ".join(
@@ -47,9 +51,9 @@ def _row_sums(
     return connection.execute(
         f"""
         with rows as (
-            select {quoted(column)}::varchar as partition_key, {fields} as content
+            select {column.key} as partition_key, {fields} as content
             from {relation}
-            where {quoted(column)} in (select unnest(?)::date)
+            where {column.among()}
         )
         select
             partition_key,

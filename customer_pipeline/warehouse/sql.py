@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.quoting import quoted
 
 
@@ -38,12 +39,14 @@ def columns_of(
 
 
 def rows_by_partition(
-    connection: duckdb.DuckDBPyConnection, relation: str, column: str, keys: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    column: PartitionColumn,
+    keys: Sequence[str],
 ) -> dict[str, int]:
     """How many rows a relation has in each of the partitions `keys`; those without any are left out."""
     rows = connection.execute(
-        f"select {quoted(column)}::varchar, count(*) from {relation}"
-        f" where {quoted(column)} in (select unnest(?)::date) group by 1",
+        f"select {column.key}, count(*) from {relation} where {column.among()} group by 1",
         [list(keys)],
     ).fetchall()
     return dict(rows)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.source.places import filled, has_version
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
@@ -25,7 +25,7 @@ _BESIDE = ("marker", "manifest")
 
 
 def with_absolute_paths(
-    feed: Feed, folder: Path, environ: Mapping[str, str], partitions: type[DailyPartitions]
+    feed: Feed, folder: Path, environ: Mapping[str, str], partitions: type[Partitions]
 ) -> Feed:
     """`feed` with its paths made absolute: `${NAME}` comes out of `environ`, and a relative path
     starts at `folder`. Each must be another one for each of the `partitions`.
@@ -64,7 +64,7 @@ def _absolute(
     declared: str,
     folder: Path,
     environ: Mapping[str, str],
-    partitions: type[DailyPartitions],
+    partitions: type[Partitions],
 ) -> str:
     try:
         template = _VARIABLE.sub(lambda match: _variable(match[1], environ), declared)
