@@ -23,7 +23,7 @@ from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import exact_rows, mapping_query
 from customer_pipeline.source.mapping.text_casts import sql_type
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions("daily") import DailyPartitions, Window
 from customer_pipeline.source.yaml.source_file import load_source
 
 _WIDE = Context(prec=400)
@@ -817,7 +817,7 @@ def test_the_shipped_retail_source_loads_every_line_of_the_real_data(
 ) -> None:
     path = request.config.rootpath / RETAIL
     source = load_source(path, {"ONLINE_RETAIL_DIR": str(retail_days)})
-    partitions = source.partitions
+    partitions = source.partitions("daily")
     lines = closed = 0
     net = Decimal(0)
     for key in partitions.keys_between(str(source.start), str(source.end)):
