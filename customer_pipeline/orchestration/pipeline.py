@@ -18,7 +18,7 @@ from customer_pipeline.pipelines import PipelineSpec
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
 from customer_pipeline.source.feed import Feed, Source
-from customer_pipeline.source.partitions import Partitions, Window
+from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.messages import Messages, messages_of
@@ -67,10 +67,6 @@ class Pipeline:
     @cached_property
     def feeds(self) -> Mapping[str, Feed]:
         return self.source.feeds_of(self.spec.cadence)
-
-    def due(self, window: Window) -> datetime:
-        """When a partition should be published."""
-        return window.end + self.due_after
 
     @property
     def due_after(self) -> timedelta:

@@ -21,6 +21,7 @@ from dbt.contracts.graph.manifest import Manifest
 from duckdb_files import rows_of
 from made_tables import MARTS
 
+from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.stages.reconcile import Rule, compare, rules_of
 
 PROJECT = Path(__file__).resolve().parents[2] / "dbt_project"
@@ -95,7 +96,9 @@ class Dbt:
         keys = [str(day) for day in days]
         with closing(duckdb.connect(str(candidate))) as connection:
             connection.execute("set TimeZone = 'UTC'")
-            results = list(compare(connection, self.rules(), column="_date", keys=keys))
+            results = list(
+                compare(connection, self.rules(), column=DailyPartitions.column, keys=keys)
+            )
         return {(result.check, result.partition_key) for result in results if not result.passed}
 
 

@@ -24,8 +24,7 @@ def offline(window: object) -> None:
 
 
 def _look(shop: Shop, now: datetime = NOW) -> dict[str, Finding]:
-    pipeline = shop.pipeline
-    return {one.name: one for one in look_at_source(pipeline.source, pipeline.partitions, now)}
+    return {one.name: one for one in look_at_source(shop.pipeline.source, now)}
 
 
 @pytest.fixture

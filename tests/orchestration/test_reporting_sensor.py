@@ -113,7 +113,12 @@ class Desk:
         with self.shop.pipeline.warehouse.write() as connection:
             standing = self.shop.pipeline.reporting.standing(connection)
             version = self.shop.pipeline.reporting._version(connection)
-            record_mark(connection, "reporting", Mark(standing.publication, version), run_id="r")
+            record_mark(
+                connection,
+                "daily_customers_reporting",
+                Mark(standing.publication, version),
+                run_id="r",
+            )
 
     def change(self, sql: str) -> None:
         with duckdb.connect(str(self.path)) as connection:

@@ -5,26 +5,27 @@ What belongs here: the hour. What does not: whether they are published (`alerts/
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.source.partitions import Partitions
 
 _NEWEST = 7
 
 
 def due_partitions(
-    pipeline: Pipeline, since: datetime | None, now: datetime
+    partitions: Partitions, due_after: timedelta, since: datetime | None, now: datetime
 ) -> dict[str, datetime]:
     """The newest partitions that ended after `since`, and are due by now, each with when it was.
 
     Args:
+        due_after: how long after its end one is due, on the clock of their zone.
         since: when the schedule was turned on; None while it is off.
     """
     if since is None:
         return {}
     found = {}
-    for window in pipeline.partitions.windows(pipeline.partitions.complete_keys(now)[-_NEWEST:]):
-        due = pipeline.due(window)
+    for window in partitions.windows(partitions.complete_keys(now)[-_NEWEST:]):
+        due = window.end + due_after
         if window.end >= since and due <= now:
             found[window.key] = due
     return found

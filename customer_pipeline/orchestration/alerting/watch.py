@@ -134,7 +134,7 @@ class Watch:
     ) -> dict[str, datetime]:
         on = on_since(instance, self.pipeline.spec.schedule)
         since = max(on, began) if on else None
-        return due_partitions(self.pipeline, since, now)
+        return due_partitions(self.pipeline.partitions, self.pipeline.due_after, since, now)
 
     def _is_told(self, name: str, parts: int) -> bool:
         with self.store.transaction() as connection:
