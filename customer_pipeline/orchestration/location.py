@@ -30,7 +30,14 @@ def build_pipelines(
     """
     source = load_source(settings.source_path, environment())
     project = DbtProject(settings.dbt_project_path, settings.dbt_cache_path)
-    return [Pipeline(spec, settings, source, project) for spec in pipelines_of(source, pipelines)]
+    first, *others = pipelines_of(source, pipelines)
+    return [
+        Pipeline(first, settings, source, project),
+        *(
+            Pipeline(spec, settings, source, project, option=f" --pipeline {spec.name}")
+            for spec in others
+        ),
+    ]
 
 
 def build_pipeline(settings: Settings, name: str | None = None) -> Pipeline:

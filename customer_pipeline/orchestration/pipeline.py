@@ -33,13 +33,15 @@ from customer_pipeline.warehouse.ledger import Run
 class Pipeline:
     """A pipeline: its feeds, its models and marts, and where its files are.
 
-    The dbt models of a pipeline are those in the folder `models/<name>`.
+    The dbt models of a pipeline are those in the folder `models/<name>`. `option` is what a command
+    says to mean this pipeline, with a space in front; nothing for the one that is meant without.
     """
 
     spec: PipelineSpec
     settings: Settings
     source: Source
     project: DbtProject
+    option: str = ""
 
     @property
     def name(self) -> str:
