@@ -23,7 +23,7 @@ from customer_pipeline.errors import PipelineError
 from customer_pipeline.health.environment import look_at_environment
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.overdue import look_for_overdue
-from customer_pipeline.pipelines import pipelines_of
+from customer_pipeline.pipelines import option_of, pipelines_of
 from customer_pipeline.settings import Settings, environment, load_settings
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.yaml.source_file import load_source
@@ -40,7 +40,8 @@ def doctor(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="for cron and health checks: overdue days, the daemon, stuck runs only"
+            "--quick",
+            help="for cron and health checks: what is overdue, the daemon, stuck runs only",
         ),
     ] = False,
     hours: Annotated[
@@ -49,7 +50,7 @@ def doctor(
             "--overdue-after",
             min=0,
             metavar="HOURS",
-            help="from the end of a day; default: the hour that CUSTOMER_PIPELINE_DUE_BY says",
+            help="from the end of a day, month, ...; default: the hour that CUSTOMER_PIPELINE_DUE_BY says",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
@@ -97,13 +98,15 @@ def _settings() -> Settings:
 def _overdue(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     settings = _settings()
     source = load_source(settings.source_path, environment())
-    for spec in pipelines_of(source):
+    specs = pipelines_of(source)
+    for spec in specs:
         yield from look_for_overdue(
             _warehouse(settings),
             spec.name,
             source.partitions(spec.cadence),
             now,
             _due_at(grace, spec.due_after(settings.due_by)),
+            option=option_of(spec, specs),
         )
 
 
@@ -129,7 +132,7 @@ def _daemon_and_runs(now: datetime) -> Iterator[Finding]:
         yield Area("dagster").warning(
             "daemon",
             "not looked at: DAGSTER_HOME is not set",
-            "set DAGSTER_HOME, if days are to be run by a daemon",
+            "set DAGSTER_HOME, if a daemon is to run the pipelines",
         )
         return
     from customer_pipeline.orchestration.instance_health import look_at_daemon, look_for_stuck_runs
@@ -144,6 +147,7 @@ def _pipeline_and_files(
     settings: Settings, now: datetime, grace: timedelta | None
 ) -> Iterator[Finding]:
     from customer_pipeline.health.data_folder import look_at_data_folder
+    from customer_pipeline.health.models import usable
     from customer_pipeline.health.source import look_at_source
     from customer_pipeline.health.warehouse import look_at_warehouse
     from customer_pipeline.orchestration.location import build_pipelines
@@ -159,34 +163,51 @@ def _pipeline_and_files(
     yield from look_at_data_folder(settings, owner, now)
     warehouse = _warehouse(settings)
     yield from Area("warehouse").looked("file", lambda: look_at_warehouse(warehouse))
-    for pipeline in pipelines:
-        yield from _published(pipeline, now, grace)
+    with tempfile.TemporaryDirectory() as scratch:
+        for pipeline in pipelines:
+            project = usable(pipeline.project, Path(scratch))
+            yield from _published(replace(pipeline, project=project), now, grace)
 
 
 def _published(pipeline: Pipeline, now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     """What is published, what follows it, and the models that make it."""
     from customer_pipeline.health.followers import look_at_followers
-    from customer_pipeline.health.models import look_at_models, usable
+    from customer_pipeline.health.models import look_at_models
 
     partitions, warehouse = pipeline.partitions, pipeline.warehouse
     due_at = _due_at(grace, pipeline.due_after)
     yield from Area("partitions").looked(
         pipeline.name,
-        lambda: look_for_overdue(warehouse, pipeline.name, partitions, now, due_at),
+        lambda: look_for_overdue(
+            warehouse, pipeline.name, partitions, now, due_at, option=pipeline.option
+        ),
     )
-    with tempfile.TemporaryDirectory() as scratch:
-        pipeline = replace(pipeline, project=usable(pipeline.project, Path(scratch)))
-        models = list(
-            Area("dbt").looked("models", lambda: look_at_models(pipeline.project, pipeline.name))
+    models = [
+        *Area("dbt").looked(
+            _called(pipeline, "models"),
+            lambda: look_at_models(
+                pipeline.project, pipeline.name, called=_called(pipeline, "models")
+            ),
         )
-        yield from models
-        if all(finding.level == "ok" for finding in models):
-            yield from Area("warehouse").looked(
-                "followers",
-                lambda: look_at_followers(
-                    warehouse, pipeline.reporting, pipeline.lake, pipeline.marts, now
-                ),
-            )
+    ]
+    yield from models
+    if all(finding.level == "ok" for finding in models):
+        yield from Area("warehouse").looked(
+            _called(pipeline, "followers"),
+            lambda: look_at_followers(
+                warehouse,
+                pipeline.reporting,
+                pipeline.lake,
+                pipeline.marts,
+                now,
+                called=_called(pipeline, "tables"),
+            ),
+        )
+
+
+def _called(pipeline: Pipeline, name: str) -> str:
+    """What a finding is called of which every pipeline has one: by the pipeline, but for the first."""
+    return pipeline.name if pipeline.option else name
 
 
 def _dagster(settings: Settings, now: datetime) -> Iterator[Finding]:

@@ -243,7 +243,7 @@ def _run_killed_long_ago(shop: Shop, home: Home) -> None:
             *(_not_published, ("partitions", "daily_customers"), "problem", f"{YESTERDAY} is not"),
             f"customer-pipeline run --from {YESTERDAY}",
         ),
-        (_lake_gone, ("lake", "tables"), "warning", "fct_orders", "run a day"),
+        (_lake_gone, ("lake", "tables"), "warning", "fct_orders", "run any partition"),
         (_reporting_behind, ("reporting", "tables"), "warning", "lack 1 ", "reporting_refresh"),
         (_settings_of_dagster, ("dagster", "dagster.yaml"), "warning", "run_retries", "copy"),
         (_own_run_queue, ("dagster", "dagster.yaml"), "warning", "OrderedRunQueue", "copy"),

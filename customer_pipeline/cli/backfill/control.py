@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PATIENCE = 120.0
 
 
-def cancel_backfill(console: Console, backfill_id: str) -> None:
+def cancel_backfill(console: Console, pipeline: Pipeline, backfill_id: str) -> None:
     """Cancel what is under way of a backfill.
 
     Raises:
@@ -39,7 +39,7 @@ def cancel_backfill(console: Console, backfill_id: str) -> None:
         cancel([one.backfill_id for one in active])
     console.print(
         f"backfill {backfill_id} is being cancelled: nothing more of it starts, and what runs is"
-        " stopped within half a minute; a day is published whole or not at all"
+        f" stopped within half a minute; {pipeline.partitions.one} is published whole or not at all"
     )
 
 
