@@ -164,9 +164,16 @@ def _pipeline_and_files(
     warehouse = _warehouse(settings)
     yield from Area("warehouse").looked("file", lambda: look_at_warehouse(warehouse))
     with tempfile.TemporaryDirectory() as scratch:
-        for pipeline in pipelines:
-            project = usable(pipeline.project, Path(scratch))
-            yield from _published(replace(pipeline, project=project), now, grace)
+        found = [
+            finding
+            for pipeline in pipelines
+            for finding in _published(
+                replace(pipeline, project=usable(pipeline.project, Path(scratch))), now, grace
+            )
+        ]
+    # All of an area side by side, whichever pipeline it is about.
+    areas = list(dict.fromkeys(finding.area for finding in found))
+    yield from sorted(found, key=lambda finding: areas.index(finding.area))
 
 
 def _published(pipeline: Pipeline, now: datetime, grace: timedelta | None) -> Iterator[Finding]:

@@ -67,5 +67,6 @@ def _next_steps(console: Console, pipeline: Pipeline, keys: list[str], *, succee
     else:
         console.print(
             f"Mend what the table says, then run the failed {pipeline.partitions.noun}s again:"
-            f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]"
+            f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]",
+            soft_wrap=True,
         )

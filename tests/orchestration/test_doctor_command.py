@@ -305,7 +305,7 @@ def test_settings_that_cannot_be_read_are_a_line_too(
     assert (done.exit_code, done.exception.__class__) == (1, SystemExit)
     level, words, _ = said()[0]["settings", "values"]
     assert (level, "CUSTOMER_PIPELINE_LOCK_TIMEOUT='long'" in words) == ("problem", True)
-    assert said("--quick")[0]["partitions", "daily_customers"][0] == "problem"
+    assert said("--quick")[0]["partitions", "overdue"][0] == "problem"
 
 
 def test_a_home_that_is_none_is_a_line_too(sound: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
