@@ -21,7 +21,7 @@ from rich.console import Console
 from customer_pipeline.cli.backfill.asked import Asked
 from customer_pipeline.cli.backfill.claim import Claim
 from customer_pipeline.cli.backfill.control import cancel_backfill, change_limit
-from customer_pipeline.cli.backfill.earlier import recorded, resumed
+from customer_pipeline.cli.backfill.earlier import earlier, resumed
 from customer_pipeline.cli.backfill.flow import Course, Flow
 from customer_pipeline.cli.backfill.report import report, say_how_to_go_on
 from customer_pipeline.cli.backfill.workers import (
@@ -39,7 +39,6 @@ from customer_pipeline.cli.standing import standing
 from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.settings import Settings, load_settings
-from customer_pipeline.warehouse.connection import Warehouse
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
@@ -97,16 +96,17 @@ def backfill(
     from customer_pipeline.orchestration.location import build_pipeline
 
     console, settings = Console(), load_settings()
-    if change is not None and max_active_runs is None:
-        raise ConfigError("--change needs --max-active-runs", where="backfill")
-    earlier = None
-    if (backfill_id := cancel or change or resume) is not None:
-        earlier = recorded(_warehouse(settings), backfill_id, name)
-    pipeline = build_pipeline(settings, earlier.pipeline if earlier else name)
-    if earlier and cancel is not None:
-        return cancel_backfill(console, pipeline, earlier.backfill_id)
-    if earlier and change is not None and max_active_runs is not None:
-        return change_limit(console, pipeline, earlier.backfill_id, max_active_runs)
+    if cancel is not None:
+        return cancel_backfill(console, *earlier(settings, cancel, name))
+    if change is not None:
+        if max_active_runs is None:
+            raise ConfigError("--change needs --max-active-runs", where="backfill")
+        return change_limit(console, *earlier(settings, change, name), max_active_runs)
+    begun = None
+    if resume is not None:
+        pipeline, begun = earlier(settings, resume, name)
+    else:
+        pipeline = build_pipeline(settings, name)
     if local and (no_wait or max_active_runs):
         raise ConfigError(
             "--local does one run at a time, and waits for it",
@@ -123,8 +123,8 @@ def backfill(
         newest_first=newest_first,
         reason=" ".join(reason.split()),
     )
-    if earlier:
-        asked = resumed(earlier, asked, named=bool(first or last))
+    if begun is not None:
+        asked = resumed(begun, asked, named=bool(first or last))
     code = _carry_out(console, settings, pipeline, asked, yes=yes, wait=not no_wait, local=local)
     raise typer.Exit(code)
 
@@ -257,7 +257,3 @@ def _agree(what: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise ConfigError("nobody is there to agree to it", where="backfill", todo="say --yes")
     typer.confirm(f"Run {what}?", abort=True)
-
-
-def _warehouse(settings: Settings) -> Warehouse:
-    return Warehouse(settings.warehouse_path, settings.lock_timeout)

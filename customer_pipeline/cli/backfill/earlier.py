@@ -6,15 +6,22 @@ What does not belong here: backfills that are under way (`control.py`).
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from customer_pipeline.cli.backfill.asked import Asked
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.settings import Settings
 from customer_pipeline.warehouse.backfills import Backfill, find_backfill
 from customer_pipeline.warehouse.connection import Warehouse
 
+if TYPE_CHECKING:
+    from customer_pipeline.orchestration.pipeline import Pipeline
 
-def recorded(warehouse: Warehouse, backfill_id: str, pipeline: str | None) -> Backfill:
-    """The backfill of that id, which may be cut short.
+
+def earlier(
+    settings: Settings, backfill_id: str, pipeline: str | None
+) -> tuple[Pipeline, Backfill]:
+    """The backfill of that id, which may be cut short, and the pipeline that it is one of.
 
     Args:
         pipeline: the one that was typed, if any.
@@ -23,7 +30,10 @@ def recorded(warehouse: Warehouse, backfill_id: str, pipeline: str | None) -> Ba
         ConfigError: the ledger does not know it, or it is another pipeline's.
         TransientError: the warehouse is held.
     """
+    from customer_pipeline.orchestration.location import build_pipeline
+
     found = None
+    warehouse = Warehouse(settings.warehouse_path, settings.lock_timeout)
     if warehouse.exists:
         with warehouse.read() as connection:
             found = find_backfill(connection, backfill_id)
@@ -39,10 +49,10 @@ def recorded(warehouse: Warehouse, backfill_id: str, pipeline: str | None) -> Ba
             where="backfill",
             todo="leave --pipeline out",
         )
-    return found
+    return build_pipeline(settings, found.pipeline), found
 
 
-def resumed(earlier: Backfill, asked: Asked, *, named: bool) -> Asked:
+def resumed(begun: Backfill, asked: Asked, *, named: bool) -> Asked:
     """What goes on with an earlier backfill: its partitions and its reason, and for the rest what was
     typed now.
 
@@ -57,8 +67,8 @@ def resumed(earlier: Backfill, asked: Asked, *, named: bool) -> Asked:
         )
     return replace(
         asked,
-        keys=earlier.partition_keys,
+        keys=begun.partition_keys,
         look_at=(),
-        resumes=earlier.launched_at,
-        reason=asked.reason or earlier.reason,
+        resumes=begun.launched_at,
+        reason=asked.reason or begun.reason,
     )
