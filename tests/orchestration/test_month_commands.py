@@ -232,6 +232,16 @@ def test_doctor_tells_the_findings_of_two_pipelines_apart(published: RideShop) -
     )
 
 
+def test_a_month_and_its_feed_are_muted(delivered: RideShop) -> None:
+    for subject in ("--feed=monthly_rides", f"--partition={MARCH}"):
+        muted = CliRunner().invoke(
+            cli, ["alerts", "mute", *_PIPELINE, subject, "--reason", "known"]
+        )
+        assert "muted until" in muted.output
+    feed = CliRunner().invoke(cli, ["alerts", "mute", "--feed", "monthly_rides", "--undo"])
+    assert feed.output == "monthly_rides: no longer muted\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -90,7 +90,7 @@ def backfill(
 ) -> None:
     """Run days (months, ...) through the whole pipeline, with Dagster's backfills, or here with --local.
 
-    The first run alone, and are verified before any other starts.
+    The first ones run alone, and are verified before any other starts.
     Exit code 0 only when all are done and verified.
     """
     from customer_pipeline.orchestration.location import build_pipeline
