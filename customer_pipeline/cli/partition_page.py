@@ -25,9 +25,10 @@ _SHORT = 8
 def show_partition(console: Console, state: State, detail: Detail, window: Window) -> None:
     """Print all of it; what comes from outside is never taken for markup."""
     console.print(Text.assemble((state.partition_key, "bold"), ": ", state_text(state.kind)))
+    hours = f"{window.hours:g} hour{'' if window.hours == 1 else 's'}"
     console.print(
         f"  from {window.start:%Y-%m-%d %H:%M} to {window.end:%Y-%m-%d %H:%M} in"
-        f" {window.start.tzinfo}, {window.hours:g} hours",
+        f" {window.start.tzinfo}, {hours}",
         highlight=False,
     )
     for reason in (*state.reasons, *state.source):

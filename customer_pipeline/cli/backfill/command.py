@@ -190,7 +190,7 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
     if course.left and not code:
         flow.console.print(
             f"backfill [bold]{flow.backfill_id}[/bold] goes on by itself: see customer-pipeline"
-            " status, or the UI under Runs, Backfills"
+            f" status{flow.pipeline.option}, or the UI under Runs, Backfills"
         )
         return 0
     seconds = time.monotonic() - begun
