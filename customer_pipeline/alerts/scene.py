@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from customer_pipeline.alerts.mutes import Mute
+from customer_pipeline.alerts.mutes import Mute, partition_subject
 from customer_pipeline.alerts.wording import Words
 from customer_pipeline.planning.known import Known
 
@@ -37,7 +37,8 @@ class Scene:
     patience: Mapping[str, int] = field(default_factory=dict)
 
     def is_muted(self, key: str, reason: str = "") -> bool:
-        return key in self.mutes or (self.words.feed_of(reason) or "") in self.mutes
+        subject = partition_subject(key, self.words.option)
+        return subject in self.mutes or (self.words.feed_of(reason) or "") in self.mutes
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,11 @@ class FailedRun:
 class EndedBackfill:
     """A whole backfill whose last run has ended.
 
-    `name` is the operation's, `pages` the backfills of Dagster that it was made of; `keys` all that was
-    asked for, `run_ids` who worked on them.
+    `pipeline` is whose it is, `name` the operation's, `pages` the backfills of Dagster that it was made
+    of; `keys` all that was asked for, `run_ids` who worked on them.
     """
 
+    pipeline: str
     name: str
     pages: tuple[str, ...]
     status: str
