@@ -79,7 +79,7 @@ def test_the_refresh_of_one_pipeline_s_tables_says_nothing_of_the_others(desk: A
         keys = frozenset(dg.AssetKey(["reporting", table]) for table in tables)
         return desk.run(job=REFRESH, assets=keys)
 
-    monthly, daily = "monthly_rides_ever", "current_customers"
+    monthly, daily = "monthly_rides_ever", "monthly_sales"
     for tables in ([monthly], [daily], [monthly]):
         desk.instance.report_run_failed(refresh(*tables), "its tests failed")
     assert titles(desk) == [
