@@ -17,6 +17,7 @@ import dagster as dg
 
 from customer_pipeline.alerts import runs as rules
 from customer_pipeline.alerts.backfills import note_backfill
+from customer_pipeline.alerts.drift import watch_drift
 from customer_pipeline.alerts.partitions import watch_partitions
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import Store, note_of, set_note
@@ -67,7 +68,7 @@ def note_found(store: Store, look: Look, scenes: Mapping[str, Scene]) -> list[Ex
     """
     with store.transaction() as connection:
         tells_of_runs = _may_tell_of_runs(connection, scenes[look.tellers.first.name])
-    parts = (_partitions, _paces, *([_runs] if tells_of_runs else []))
+    parts = (_partitions, _drift, _paces, *([_runs] if tells_of_runs else []))
     errors = []
     for pipeline in look.tellers.pipelines:
         found = _Found(look, pipeline, scenes[pipeline.name])
@@ -88,6 +89,11 @@ def _partitions(store: Store, found: _Found) -> None:
             if backfill.pipeline == found.pipeline.name:
                 note_backfill(connection, found.scene, backfill)
         watch_partitions(connection, found.scene)
+
+
+def _drift(store: Store, found: _Found) -> None:
+    with store.transaction() as connection:
+        watch_drift(connection, found.scene)
 
 
 def _paces(store: Store, found: _Found) -> None:

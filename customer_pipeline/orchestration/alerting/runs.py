@@ -21,6 +21,7 @@ from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import RETRIED_BY, WILL_RETRY
 from customer_pipeline.planning.estimate import estimate
+from customer_pipeline.stages.delivery_checks import COLUMNS_ARE_AS_DECLARED
 from customer_pipeline.warehouse.attempts import RunTime
 
 # What Dagster needs at most to start a retry that it has announced.
@@ -137,7 +138,10 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
 def checks_of(
     instance: dg.DagsterInstance, record: dg.RunRecord
 ) -> tuple[list[FailedCheck], list[tuple[str, str, str]]]:
-    """The checks that failed in a run, and those that passed (asset, check and partition of each)."""
+    """The checks that failed in a run, and those that passed (asset, check and partition of each).
+
+    That columns are not as declared is told by the ledger, once for all partitions (`alerts/drift.py`).
+    """
     run_id, failed, passed = record.dagster_run.run_id, {}, []
     kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
     for found in instance.get_records_for_run(run_id, of_type=kind).records:
@@ -148,7 +152,7 @@ def checks_of(
         asset, key = data.asset_key.to_user_string(), getattr(data, "partition", None) or ""
         if data.passed:
             passed.append((asset, data.check_name, key))
-        else:
+        elif data.check_name != COLUMNS_ARE_AS_DECLARED:
             failed[asset, data.check_name, key] = FailedCheck(
                 run_id, asset, data.check_name, key, data.severity.value, data.description or ""
             )

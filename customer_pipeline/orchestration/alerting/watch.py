@@ -7,8 +7,8 @@ rules (`noting.py` hands them what was found), and single parts of Dagster (the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -19,19 +19,16 @@ from customer_pipeline.alerts.mutes import mutes
 from customer_pipeline.alerts.outbox import is_noted
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import Store, note_of, watching_since
-from customer_pipeline.errors import PipelineError, TransientError
 from customer_pipeline.orchestration.alerting.automation import failing_automation, on_since
 from customer_pipeline.orchestration.alerting.backfills import backfills
 from customer_pipeline.orchestration.alerting.due import due_partitions
+from customer_pipeline.orchestration.alerting.ledger import read_ledger
 from customer_pipeline.orchestration.alerting.noting import Look, note_found
 from customer_pipeline.orchestration.alerting.runs import recent_runs
 from customer_pipeline.orchestration.alerting.scenes import words_of
 from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.planning.known import Known, read_known
 
-# Seconds. A tick must be short; the next one looks again.
-_LOCK_TIMEOUT = 5
 # So far each look goes back behind the last one, for what was not settled then.
 _OVERLAP = timedelta(hours=1)
 
@@ -73,7 +70,7 @@ class Watch:
         recent = recent_runs(instance, tellers, max(began, last - _OVERLAP), now)
         found = backfills(instance, tellers, since=began, now=now, is_told=self._is_told)
         due = {one.name: self._due(instance, one, began, now) for one in self.pipelines}
-        known, broken = self._ledger()
+        ledger, broken = read_ledger(self.pipelines)
         look = Look(
             instance,
             tellers,
@@ -90,11 +87,12 @@ class Watch:
                 began,
                 words_of(pipeline),
                 pipeline.partitions.complete_keys(now),
-                known.get(pipeline.name),
+                ledger[pipeline.name].known if ledger else None,
                 recent.unsettled | found.under_way,
                 due[pipeline.name],
                 muted,
                 {name: feed.alert_after for name, feed in pipeline.feeds.items()},
+                ledger[pipeline.name].drift if ledger else (),
             )
             for pipeline in self.pipelines
         }
@@ -111,23 +109,6 @@ class Watch:
         with self.store.transaction() as connection:
             scene = Scene(now, began, words_of(self.pipelines[0]), (), None)
             rules.note_automation(connection, scene, failing)
-
-    def _ledger(self) -> tuple[Mapping[str, Known], PipelineError | None]:
-        """What the ledger says, by pipeline: of each or, with the reason where waiting does not help,
-        of none. A run that belongs to none is told when all of it can be read."""
-        try:
-            return {
-                pipeline.name: read_known(
-                    replace(pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT),
-                    pipeline.name,
-                    pipeline.feeds,
-                )
-                for pipeline in self.pipelines
-            }, None
-        except TransientError:
-            return {}, None
-        except PipelineError as error:
-            return {}, error
 
     def _due(
         self, instance: dg.DagsterInstance, pipeline: Pipeline, began: datetime, now: datetime
