@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import time, timedelta
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Source
-from customer_pipeline.source.partitions import Cadence, Window
+from customer_pipeline.source.partitions import Cadence
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,13 @@ class PipelineSpec:
     def schedule(self) -> str:
         return f"{self.job}_schedule"
 
-    def due(self, window: Window, by: time) -> datetime:
-        """When the partition with that window should be published.
+    def due_after(self, by: time) -> timedelta:
+        """How long after its end, on the clock of the source's zone, a partition should be published.
 
         Args:
-            by: the time of day, in the source's zone.
+            by: the time of day, for a partition that ends at midnight.
         """
-        day = window.end.date() + timedelta(days=self.due_days)
-        return datetime.combine(day, by, tzinfo=window.end.tzinfo)
+        return timedelta(days=self.due_days, hours=by.hour, minutes=by.minute)
 
     @property
     def reporting(self) -> str:

@@ -43,9 +43,7 @@ _TEXT_OR_GAP = re.compile(
 )
 
 
-def code_version(
-    feeds: Mapping[str, Feed], zone: str, dbt_project: Path, pipeline: str
-) -> str:
+def code_version(feeds: Mapping[str, Feed], zone: str, dbt_project: Path, pipeline: str) -> str:
     """The version of all that shapes a pipeline's published rows: rules, pipeline code, models."""
     parts = [
         zone,

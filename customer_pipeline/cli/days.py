@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from customer_pipeline.errors import ConfigError, PartitionError
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import Partitions
 
 # What is typed for a range of days, in commands for which all days are meant without it.
 FirstDay = Annotated[
@@ -19,7 +19,7 @@ LastDay = Annotated[
 ]
 
 
-def complete_days(partitions: DailyPartitions) -> list[str]:
+def complete_days(partitions: Partitions) -> list[str]:
     """All days of the source that are over, oldest first.
 
     Raises:
@@ -33,7 +33,7 @@ def complete_days(partitions: DailyPartitions) -> list[str]:
     return complete
 
 
-def days_between(partitions: DailyPartitions, first: str, last: str) -> list[str]:
+def days_between(partitions: Partitions, first: str, last: str) -> list[str]:
     """The days from `first` to `last`, both included.
 
     Raises:
@@ -55,7 +55,7 @@ def days_between(partitions: DailyPartitions, first: str, last: str) -> list[str
     return partitions.keys_between(first, last)
 
 
-def _mistake(partitions: DailyPartitions, key: str, newest: str) -> PartitionError | None:
+def _mistake(partitions: Partitions, key: str, newest: str) -> PartitionError | None:
     try:
         partitions.window(key)
     except PartitionError as error:

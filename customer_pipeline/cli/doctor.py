@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,8 +23,9 @@ from customer_pipeline.errors import PipelineError
 from customer_pipeline.health.environment import look_at_environment
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.overdue import look_for_overdue
-from customer_pipeline.pipelines import DAILY
+from customer_pipeline.pipelines import pipelines_of
 from customer_pipeline.settings import Settings, environment, load_settings
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.yaml.source_file import load_source
 from customer_pipeline.warehouse.connection import Warehouse
 
@@ -68,7 +69,7 @@ def doctor(
 
 def _quick(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     """What must not stay unnoticed over night. Imports no more than that takes."""
-    yield from Area("partitions").looked(DAILY, lambda: _overdue(now, grace))
+    yield from Area("partitions").looked("overdue", lambda: _overdue(now, grace))
     yield from Area("dagster").looked("DAGSTER_HOME", lambda: _daemon_and_runs(now))
     yield from Area("alerts").looked("channels", lambda: _alerts(now))
 
@@ -96,8 +97,21 @@ def _settings() -> Settings:
 def _overdue(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
     settings = _settings()
     source = load_source(settings.source_path, environment())
-    due_after = settings.due_after if grace is None else grace
-    yield from look_for_overdue(_warehouse(settings), DAILY, source.partitions, now, due_after)
+    for spec in pipelines_of(source):
+        yield from look_for_overdue(
+            _warehouse(settings),
+            spec.name,
+            source.partitions(spec.cadence),
+            now,
+            _due_at(grace, spec.due_after(settings.due_by)),
+        )
+
+
+def _due_at(grace: timedelta | None, usual: timedelta) -> Callable[[Window], datetime]:
+    """When a partition is due: after hours that pass (`grace`), or else at its usual time of day."""
+    if grace is None:
+        return lambda window: window.end + usual
+    return lambda window: (window.end.astimezone(UTC) + grace).astimezone(window.end.tzinfo)
 
 
 def _alerts(now: datetime) -> Iterator[Finding]:
@@ -132,20 +146,20 @@ def _pipeline_and_files(
     from customer_pipeline.health.data_folder import look_at_data_folder
     from customer_pipeline.health.source import look_at_source
     from customer_pipeline.health.warehouse import look_at_warehouse
-    from customer_pipeline.orchestration.location import build_pipeline
+    from customer_pipeline.orchestration.location import build_pipelines
 
-    pipeline = None
+    pipelines: list[Pipeline] = []
     try:
-        pipeline = build_pipeline(settings)
+        pipelines = build_pipelines(settings)
     except PipelineError as error:
         yield Area("source").mistake("declaration", error, todo="mend the source's YAML")
     else:
-        yield from look_at_source(pipeline.source, pipeline.partitions, now)
-    owner = pipeline.source.name if pipeline else None
+        yield from look_at_source(pipelines[0].source, now)
+    owner = pipelines[0].source.name if pipelines else None
     yield from look_at_data_folder(settings, owner, now)
     warehouse = _warehouse(settings)
     yield from Area("warehouse").looked("file", lambda: look_at_warehouse(warehouse))
-    if pipeline is not None:
+    for pipeline in pipelines:
         yield from _published(pipeline, now, grace)
 
 
@@ -155,10 +169,10 @@ def _published(pipeline: Pipeline, now: datetime, grace: timedelta | None) -> It
     from customer_pipeline.health.models import look_at_models, usable
 
     partitions, warehouse = pipeline.partitions, pipeline.warehouse
-    due_after = pipeline.settings.due_after if grace is None else grace
+    due_at = _due_at(grace, pipeline.due_after)
     yield from Area("partitions").looked(
         pipeline.name,
-        lambda: look_for_overdue(warehouse, pipeline.name, partitions, now, due_after),
+        lambda: look_for_overdue(warehouse, pipeline.name, partitions, now, due_at),
     )
     with tempfile.TemporaryDirectory() as scratch:
         pipeline = replace(pipeline, project=usable(pipeline.project, Path(scratch)))

@@ -35,11 +35,10 @@ class InThisProcess:
     def days(self, keys: Sequence[str], tags: Mapping[str, str] | None = None) -> bool:
         """Run the days `keys`, which have no gap, in one run; returns whether all succeeded."""
         # Dagster takes a second to import: only for a command that runs something.
-        from customer_pipeline.orchestration.jobs import DAILY_JOB
         from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
 
         days = {RANGE_START: keys[0], RANGE_END: keys[-1]}
-        return self._execute(DAILY_JOB, days | dict(tags or {}))
+        return self._execute(self.pipeline.spec.job, days | dict(tags or {}))
 
     def refresh(self) -> bool:
         """Bring the reporting tables up to date, and say so; returns whether they are."""

@@ -11,7 +11,7 @@ from customer_pipeline.cli.days import complete_days, days_between
 from customer_pipeline.cli.execution import run_days
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import load_settings
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import Partitions
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
 
 
 def _keys(
-    partitions: DailyPartitions, first: str | None, last: str | None, recent: int | None
+    partitions: Partitions, first: str | None, last: str | None, recent: int | None
 ) -> list[str]:
     if first is not None and recent is None:
         return days_between(partitions, first, last or first)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.planning.known import Known, read_known
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions import Partitions, Window
 from customer_pipeline.warehouse.connection import Warehouse
 
 _AREA = Area("partitions")
@@ -20,12 +20,12 @@ _PAST = timedelta(days=35)
 def look_for_overdue(
     warehouse: Warehouse,
     pipeline: str,
-    partitions: DailyPartitions,
+    partitions: Partitions,
     now: datetime,
-    grace: timedelta,
+    due_at: Callable[[Window], datetime],
 ) -> Iterator[Finding]:
-    """One finding: whether the newest partition that ended `grace` ago or earlier is in order, and
-    how many right before it are not.
+    """One finding: whether the newest partition that is due at the moment `now` is in order, and how
+    many right before it are not.
 
     Published, empty by rule and waived ones are in order.
 
@@ -33,11 +33,12 @@ def look_for_overdue(
         TransientError: the warehouse is held.
         ConfigError: it is no DuckDB file.
     """
-    due = partitions.windows(partitions.complete_keys(now - grace)[-_LOOKED_AT:])
+    newest = partitions.windows(partitions.complete_keys(now)[-_LOOKED_AT:])
+    due = [window for window in newest if due_at(window) <= now]
     if not due:
         yield _AREA.ok(pipeline, "none is due yet")
         return
-    if now - due[-1].end > _PAST:
+    if partitions.end is not None and now - partitions.end > _PAST:
         yield _AREA.ok(pipeline, f"none is due any more: {due[-1].key} was the source's last")
         return
     known = read_known(warehouse, pipeline, ())
@@ -45,7 +46,7 @@ def look_for_overdue(
     if not lacking:
         yield _AREA.ok(pipeline, f"{due[-1].key}, the newest that is due, is in order")
     else:
-        yield _overdue(pipeline, lacking, known, grace)
+        yield _overdue(pipeline, lacking, known, due_at)
 
 
 def _lacking(due: list[Window], known: Known) -> list[Window]:
@@ -59,9 +60,11 @@ def _lacking(due: list[Window], known: Known) -> list[Window]:
     return lacking
 
 
-def _overdue(pipeline: str, lacking: list[Window], known: Known, grace: timedelta) -> Finding:
+def _overdue(
+    pipeline: str, lacking: list[Window], known: Known, due_at: Callable[[Window], datetime]
+) -> Finding:
     first, newest = lacking[0], lacking[-1]
-    due = (newest.end.astimezone(UTC) + grace).astimezone(newest.end.tzinfo)
+    due = due_at(newest)
     words = f"{newest.key} is not published, and was due by {due:%Y-%m-%d %H:%M %Z}"
     if not known.published:
         words = f"nothing is published; {newest.key} was due by {due:%Y-%m-%d %H:%M %Z}"

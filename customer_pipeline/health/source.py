@@ -11,32 +11,37 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from customer_pipeline.errors import MissingDeliveryError
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.offers import look
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import delivery_path, place_of
 
 _AREA = Area("source")
 _NEWEST = 7
 
 
-def look_at_source(source: Source, partitions: DailyPartitions, now: datetime) -> Iterator[Finding]:
+def look_at_source(source: Source, now: datetime) -> Iterator[Finding]:
     """A finding for the source, and one for each feed, as of the moment `now`."""
     until = f" to {source.end}" if source.end else ""
     yield _AREA.ok(
         source.name, f"{len(source.feeds)} feeds from {source.start}{until} in {source.timezone}"
     )
-    windows = partitions.windows(partitions.complete_keys(now)[-_NEWEST:])
-    if not windows:
-        yield _AREA.warning(
-            "partitions", f"nothing is over yet since {source.start}", "wait, or mend its `start`"
-        )
-    for name, feed in source.feeds.items() if windows else ():
-        yield from _AREA.looked(name, lambda name=name, feed=feed: _look(name, feed, windows))
+    for name, feed in source.feeds.items():
+        partitions = source.partitions(feed.partitions)
+        windows = partitions.windows(partitions.complete_keys(now)[-_NEWEST:])
+        if windows:
+            yield from _AREA.looked(name, partial(_look, name, feed, windows))
+        else:
+            yield _AREA.warning(
+                name,
+                f"no {partitions.noun} is over yet since {source.start}",
+                "wait, or mend the source's `start`",
+            )
 
 
 def _look(name: str, feed: Feed, windows: Sequence[Window]) -> Iterator[Finding]:

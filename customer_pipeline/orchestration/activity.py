@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from customer_pipeline.orchestration.jobs import DAILY_JOB, REFRESH_JOB
+from customer_pipeline.orchestration.jobs import REFRESH_JOB
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
 from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL, RETRIED_BY, WILL_RETRY
@@ -75,7 +75,7 @@ def publishing_runs(
 
 def publishes(run: dg.DagsterRun, pipeline: Pipeline) -> bool:
     """Whether a run is one that publishes partitions of the pipeline."""
-    return _selects(run, _marts(pipeline), DAILY_JOB)
+    return _selects(run, _marts(pipeline), pipeline.spec.job)
 
 
 def publishing_runs_to_retry(

@@ -21,7 +21,14 @@ from typing import Any
 
 from customer_pipeline.errors import StageError
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.orchestration.run_tags import BACKFILL, ORDER, REASON, limit_tag, order
+from customer_pipeline.orchestration.run_tags import (
+    BACKFILL,
+    ORDER,
+    REASON,
+    limit_tag,
+    order,
+    time_allowed,
+)
 from customer_pipeline.orchestration.specs import partitioned_keys
 from customer_pipeline.planning.pieces import apart
 
@@ -100,8 +107,9 @@ def cancel(dagster_ids: Sequence[str]) -> None:
 def _launch_field(name: str, pipeline: Pipeline, how: Launch, keys: Sequence[str]) -> str:
     # Lists and texts of JSON are written the same in GraphQL.
     assets = ", ".join(f"{{path: {json.dumps(key.path)}}}" for key in partitioned_keys(pipeline))
+    run_tags = how.tags | time_allowed(pipeline.longest_pause)
     tags = ", ".join(
-        f"{{key: {json.dumps(key)}, value: {json.dumps(value)}}}" for key, value in how.tags.items()
+        f"{{key: {json.dumps(key)}, value: {json.dumps(value)}}}" for key, value in run_tags.items()
     )
     return (
         f"{name}: launchPartitionBackfill(backfillParams: {{assetSelection: [{assets}],"

@@ -2,48 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import dagster as dg
 
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.orchestration.run_tags import AHEAD_OF_BACKFILLS, PARTITION, SCHEDULED
+from customer_pipeline.orchestration.run_tags import (
+    AHEAD_OF_BACKFILLS,
+    PARTITION,
+    SCHEDULED,
+    time_allowed,
+)
 from customer_pipeline.orchestration.specs import partitioned_keys
 from customer_pipeline.reporting.refresh import REPORTING
 
-DAILY_JOB = "daily_customer_pipeline"
-DAILY_SCHEDULE = "daily_customer_pipeline_schedule"
 REFRESH_JOB = "reporting_refresh"
 
 
-def daily_job(pipeline: Pipeline):
-    """Extract, load, transform, validate and publish one or many days."""
+def pipeline_job(pipeline: Pipeline):
+    """Extract, load, transform, validate and publish one or many partitions."""
+    noun, one = pipeline.partitions.noun, pipeline.partitions.one.capitalize()
     return dg.define_asset_job(
-        DAILY_JOB,
+        pipeline.spec.job,
         selection=dg.AssetSelection.assets(*partitioned_keys(pipeline)),
-        description="One day (or many) from its source to the published tables.",
+        description=f"{one} (or many {noun}s) from the source to the published tables.",
         owners=pipeline.owners or None,
+        tags=time_allowed(pipeline.longest_pause),
     )
 
 
-def refresh_job(pipeline: Pipeline):
+def refresh_job(pipelines: Sequence[Pipeline]):
     """Bring the reporting tables up to what is published."""
     return dg.define_asset_job(
         REFRESH_JOB,
         selection=dg.AssetSelection.groups(REPORTING),
         description="The reporting tables, brought up to what is published.",
-        owners=pipeline.owners or None,
+        owners=pipelines[0].owners or None,
     )
 
 
-def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
-    """At 03:00 in the source's zone, for the day that closed at the last midnight.
+def pipeline_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
+    """At the hour of the pipeline, in the source's zone, for the partition that closed last.
 
     Only the newest tick is ever run: what a daemon that was down has missed stays missing until
-    somebody asks for it. A day is asked for once, also when the hour is moved.
+    somebody asks for it. A partition is asked for once, also when the hour is moved.
     """
+    # As if the source went on: what closes after its last partition is none of its.
+    endless = replace(pipeline.partitions, last=None)
+    noun = pipeline.partitions.noun
 
     @dg.schedule(
-        name=DAILY_SCHEDULE,
-        cron_schedule="0 3 * * *",
+        name=pipeline.spec.schedule,
+        cron_schedule=pipeline.spec.cron,
         execution_timezone=pipeline.source.timezone,
         job=job,
         default_status=dg.DefaultScheduleStatus.STOPPED,
@@ -52,16 +63,15 @@ def daily_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
     def _schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         closed = pipeline.partitions.complete_keys(context.scheduled_execution_time)
         if not closed:
-            return dg.SkipReason(f"no day of the source {pipeline.source.name} is over yet")
-        today = context.scheduled_execution_time.astimezone(pipeline.partitions.zone).date()
-        newest = pipeline.partitions.window(closed[-1])
-        if newest.end.date() != today:
-            return dg.SkipReason(f"the source's last day, {newest.key}, is past")
-        if asked := _run_asked_for(context.instance, pipeline.name, newest.key):
-            return dg.SkipReason(f"{newest.key} has been asked for already: run {asked}")
+            return dg.SkipReason(f"no {noun} of the source {pipeline.source.name} is over yet")
+        newest = closed[-1]
+        if endless.complete_keys(context.scheduled_execution_time)[-1] != newest:
+            return dg.SkipReason(f"the source's last {noun}, {newest}, is past")
+        if asked := _run_asked_for(context.instance, pipeline.name, newest):
+            return dg.SkipReason(f"{newest} has been asked for already: run {asked}")
         return dg.RunRequest(
-            run_key=newest.key,
-            partition_key=newest.key,
+            run_key=newest,
+            partition_key=newest,
             tags={SCHEDULED: pipeline.name} | AHEAD_OF_BACKFILLS,
         )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -25,6 +25,7 @@ from customer_pipeline.planning.known import read_known
 from customer_pipeline.planning.late_data import Late, late_partitions
 from customer_pipeline.planning.pieces import pieces
 from customer_pipeline.planning.source_changes import source_changes
+from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 
 # Seconds. A tick must be short; the next one looks again.
@@ -32,7 +33,9 @@ _LOCK_TIMEOUT = 5
 _REASON_LENGTH = 300
 
 
-def late_data_sensor(pipeline: Pipeline, job, *, interval: int = 300) -> dg.SensorDefinition:
+def late_data_sensor(
+    pipelines: Sequence[Pipeline], jobs: Sequence, *, interval: int = 300
+) -> dg.SensorDefinition:
     """Asks for the partitions whose deliveries have changed or come since they were run.
 
     Args:
@@ -41,37 +44,58 @@ def late_data_sensor(pipeline: Pipeline, job, *, interval: int = 300) -> dg.Sens
 
     @dg.sensor(
         name="late_data",
-        job=job,
+        jobs=jobs,
         minimum_interval_seconds=interval,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Runs partitions again when the source has corrected them or delivers late.",
     )
     def _sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        now = datetime.now(UTC)
-        # Before the warehouse: what has ended by now has told the warehouse what it did.
-        in_flight = partitions_in_flight(context.instance, pipeline, now)
-        calendar = pipeline.partitions.complete_keys(now)
-        try:
-            late = _late(pipeline, calendar)
-        except TransientError as error:
-            return dg.SkipReason(f"the next tick looks again: {error}")
-        asked: dict[str, str] = json.loads(context.cursor or "{}")
-        new = {
-            one.partition_key: one
-            for one in late
-            if one.partition_key not in in_flight and asked.get(one.partition_key) != one.change
+        asked: dict[str, dict[str, str]] = json.loads(context.cursor or "{}")
+        looks = {
+            pipeline.name: _look(context.instance, pipeline, asked.get(pipeline.name, {}))
+            for pipeline in pipelines
         }
-        if not new:
-            return dg.SkipReason(_nothing(late, in_flight))
-        kept = {key: asked[key] for key in _newest(calendar, _furthest(pipeline)) if key in asked}
+        requests = [request for look in looks.values() for request in look.requests]
+        if not requests:
+            return dg.SkipReason("; ".join(dict.fromkeys(look.why for look in looks.values())))
         return dg.SensorResult(
-            run_requests=[
-                _request([new[key] for key in piece]) for piece in pieces(calendar, new.keys())
-            ],
-            cursor=json.dumps(kept | {key: one.change for key, one in new.items()}),
+            run_requests=requests,
+            cursor=json.dumps({name: look.asked for name, look in looks.items()}),
         )
 
     return _sensor
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a look at one pipeline asks for, or why for nothing; and which change of each partition has
+    been asked for by now."""
+
+    requests: Sequence[dg.RunRequest]
+    why: str
+    asked: Mapping[str, str]
+
+
+def _look(instance: dg.DagsterInstance, pipeline: Pipeline, asked: Mapping[str, str]) -> _Look:
+    now = datetime.now(UTC)
+    # Before the warehouse: what has ended by now has told the warehouse what it did.
+    in_flight = partitions_in_flight(instance, pipeline, now)
+    calendar = pipeline.partitions.complete_keys(now)
+    try:
+        late = _late(pipeline, calendar)
+    except TransientError as error:
+        return _Look((), f"the next tick looks again: {error}", asked)
+    new = {
+        one.partition_key: one
+        for one in late
+        if one.partition_key not in in_flight and asked.get(one.partition_key) != one.change
+    }
+    kept = {key: asked[key] for key in _newest(calendar, _furthest(pipeline)) if key in asked}
+    return _Look(
+        [_request(pipeline, [new[key] for key in piece]) for piece in pieces(calendar, new.keys())],
+        _nothing(late, in_flight),
+        kept | {key: one.change for key, one in new.items()},
+    )
 
 
 def _late(pipeline: Pipeline, calendar: Sequence[str]) -> list[Late]:
@@ -88,7 +112,7 @@ def _late(pipeline: Pipeline, calendar: Sequence[str]) -> list[Late]:
         change
         for name, feed in pipeline.feeds.items()
         for change in source_changes(
-            {name: feed}, _of(windows, _newest(calendar, feed.look_back)), known.loaded
+            {name: feed}, _of(windows, _newest(calendar, _look_back(pipeline, feed))), known.loaded
         )
     ]
     refused = {
@@ -109,19 +133,24 @@ def _of(windows: Sequence[Window], keys: Sequence[str]) -> list[Window]:
 
 
 def _furthest(pipeline: Pipeline) -> int:
-    return max(feed.look_back for feed in pipeline.feeds.values())
+    return max(_look_back(pipeline, feed) for feed in pipeline.feeds.values())
 
 
-def _request(late: Sequence[Late]) -> dg.RunRequest:
+def _look_back(pipeline: Pipeline, feed: Feed) -> int:
+    return pipeline.partitions.look_back if feed.look_back is None else feed.look_back
+
+
+def _request(pipeline: Pipeline, late: Sequence[Late]) -> dg.RunRequest:
     reasons = dict.fromkeys(one.reason for one in late)
     # Without a run key: one that was used starts nothing more, and a source may go back to what it
     # had before. That each change is asked for once is the cursor's business.
     return dg.RunRequest(
+        job_name=pipeline.spec.job,
         tags={
             RANGE_START: late[0].partition_key,
             RANGE_END: late[-1].partition_key,
             REASON: "; ".join(reasons)[:_REASON_LENGTH],
-        }
+        },
     )
 
 

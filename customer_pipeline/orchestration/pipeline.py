@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,11 @@ from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.orchestration.partitions import partitions_definition
 from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
+from customer_pipeline.pipelines import PipelineSpec
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
 from customer_pipeline.source.feed import Feed, Source
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.messages import Messages, messages_of
@@ -32,25 +33,47 @@ from customer_pipeline.warehouse.ledger import Run
 class Pipeline:
     """A pipeline: its feeds, its models and marts, and where its files are.
 
-    The dbt models of a pipeline are those in the folder `models/<name>`.
+    The dbt models of a pipeline are those in the folder `models/<name>`. `option` is what a command
+    says to mean this pipeline, with a space in front; nothing for the one that is meant without.
     """
 
-    name: str
+    spec: PipelineSpec
     settings: Settings
     source: Source
     project: DbtProject
+    option: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def retry_delay(self) -> float:
+        """Seconds between two attempts."""
+        set_by_hand = self.settings.retry_delay
+        return self.spec.retry_delay.total_seconds() if set_by_hand is None else set_by_hand
+
+    @property
+    def longest_pause(self) -> float:
+        """Seconds for which a step may wait for its next attempts, all in all."""
+        return self.settings.max_retries * self.retry_delay
 
     @cached_property
-    def partitions(self) -> DailyPartitions:
-        return self.source.partitions
+    def partitions(self) -> Partitions:
+        return self.source.partitions(self.spec.cadence)
 
     @cached_property
     def partitions_def(self) -> dg.TimeWindowPartitionsDefinition:
         return partitions_definition(self.partitions)
 
-    @property
+    @cached_property
     def feeds(self) -> Mapping[str, Feed]:
-        return self.source.feeds
+        return self.source.feeds_of(self.spec.cadence)
+
+    @property
+    def due_after(self) -> timedelta:
+        """How long after its end, on the clock of the source's zone, a partition is due."""
+        return self.spec.due_after(self.settings.due_by)
 
     @property
     def owners(self) -> list[str]:
@@ -99,14 +122,18 @@ class Pipeline:
 
     @cached_property
     def code_version(self) -> str:
-        return code_version(self.source, self.settings.dbt_project_path, self.name)
+        return code_version(
+            self.feeds, self.source.timezone, self.settings.dbt_project_path, self.name
+        )
 
     @cached_property
     def reporting(self) -> Reporting:
         return Reporting(
             pipeline=self.name,
+            folder=self.spec.reporting,
+            marts=self.marts,
             column=self.partitions.column,
-            version=reporting_version(self.settings.dbt_project_path),
+            version=reporting_version(self.settings.dbt_project_path, self.spec.reporting),
             warehouse=self.warehouse,
             project=self.project,
         )

@@ -27,18 +27,16 @@ def reporting_key(table: str) -> dg.AssetKey:
 
 
 def reporting_keys(pipeline: Pipeline) -> tuple[dg.AssetKey, ...]:
-    """The keys of all reporting tables, by name of the table."""
-    return tuple(
-        reporting_key(table) for table in sorted((*_DESCRIPTIONS, *pipeline.reporting.models))
-    )
+    """The keys of all its reporting tables, by name of the table."""
+    return tuple(reporting_key(table) for table in pipeline.reporting.tables)
 
 
 def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
-    """All reporting tables, as the outputs of one step."""
+    """All its reporting tables, as the outputs of one step."""
     specs = _specs(pipeline)
 
     @dg.multi_asset(
-        name="refresh_reporting",
+        name=f"refresh_{pipeline.reporting.folder}",
         specs=specs,
         check_specs=_test_checks(pipeline),
         **step_settings(pipeline),
@@ -46,7 +44,7 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
     def _refresh(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
-        folder = pipeline.settings.runs_path / f"{context.run.run_id}-{REPORTING}"
+        folder = pipeline.settings.runs_path / f"{context.run.run_id}-{pipeline.reporting.folder}"
         with retried_or_failed(context, pipeline):
             refreshed = pipeline.reporting.refresh(folder, run_id=context.run.run_id)
         if not refreshed.held_back:
@@ -54,7 +52,7 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
                 table = spec.key.path[-1]
                 yield dg.MaterializeResult(asset_key=spec.key, metadata=_metadata(refreshed, table))
         failed = {test.unique_id for test in refreshed.failed_tests}
-        for test in pipeline.project.tests_of(REPORTING):
+        for test in pipeline.project.tests_of(pipeline.reporting.folder):
             yield dg.AssetCheckResult(
                 asset_key=reporting_key(test.model),
                 check_name=test.name,
@@ -76,7 +74,7 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
 
 def _specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
     deps = [mart_key(mart) for mart in pipeline.marts]
-    models = pipeline.project.models_of(REPORTING)
+    models = pipeline.project.models_of(pipeline.reporting.folder)
     described = _DESCRIPTIONS | {name: model["description"] for name, model in models.items()}
     return [
         dg.AssetSpec(
@@ -84,13 +82,13 @@ def _specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
             deps=deps,
             group_name=REPORTING,
             kinds={"duckdb", "dbt"} if table in models else {"duckdb"},
-            description=description,
+            description=described[table],
             metadata={"dagster/table_name": f"{REPORTING}.{table}"}
             | ({"dagster/column_schema": model_schema(models[table])} if table in models else {}),
             code_version=pipeline.reporting.version,
             owners=pipeline.owners,
         )
-        for table, description in sorted(described.items())
+        for table in pipeline.reporting.tables
     ]
 
 
@@ -102,7 +100,7 @@ def _test_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
             description=test.description,
             metadata={"dbt_unique_id": test.unique_id},
         )
-        for test in pipeline.project.tests_of(REPORTING)
+        for test in pipeline.project.tests_of(pipeline.reporting.folder)
     ]
 
 

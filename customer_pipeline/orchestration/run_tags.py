@@ -20,6 +20,8 @@ REASON = "customer_pipeline/reason"
 ORDER = "customer_pipeline/order"
 
 PRIORITY = "dagster/priority"
+# Seconds after which Dagster ends a run.
+MAX_RUNTIME = "dagster/max_runtime"
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 PARTITION = "dagster/partition"
@@ -28,7 +30,16 @@ DAGSTER_BACKFILL = "dagster/backfill"
 WILL_RETRY = "dagster/will_retry"
 RETRIED_BY = "dagster/auto_retry_run_id"
 
+# Seconds. What `dagster.yaml` gives a run.
+_WORKING_TIME = 12 * 3600
+
 AHEAD_OF_BACKFILLS = {PRIORITY: "10"}
+
+
+def time_allowed(pauses: float) -> dict[str, str]:
+    """The tags of a run that may pause for so many seconds, between attempts, before it is taken for
+    one that hangs."""
+    return {MAX_RUNTIME: str(round(_WORKING_TIME + pauses))} if pauses > _WORKING_TIME else {}
 
 
 def order(*, newest_first: bool, begin: str) -> str:

@@ -20,6 +20,7 @@ import dagster as dg
 from customer_pipeline.errors import TransientError
 from customer_pipeline.orchestration.activity import Activity, activity
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.reporting import reporting_keys
 from customer_pipeline.orchestration.run_tags import AHEAD_OF_BACKFILLS, REFRESH
 from customer_pipeline.reporting.refresh import Standing
 from customer_pipeline.warehouse.publications import warehouse_id
@@ -32,8 +33,10 @@ _SHORTEST_PAUSE = timedelta(minutes=5)
 _LONGEST_PAUSE = timedelta(days=1)
 
 
-def reporting_sensor(pipeline: Pipeline, job, *, interval: int = 30) -> dg.SensorDefinition:
-    """Asks for one refresh when the reporting tables lack something that is published.
+def reporting_sensor(
+    pipelines: Sequence[Pipeline], job, *, interval: int = 30
+) -> dg.SensorDefinition:
+    """Asks for one refresh of a pipeline's reporting tables when they lack something that is published.
 
     Args:
         interval: seconds between two looks, at least.
@@ -44,36 +47,51 @@ def reporting_sensor(pipeline: Pipeline, job, *, interval: int = 30) -> dg.Senso
         job=job,
         minimum_interval_seconds=interval,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Refreshes the reporting tables once after days were published.",
+        description="Refreshes the reporting tables once after partitions were published.",
     )
-    def _sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        now = datetime.now(UTC)
-        # Before the warehouse: what has ended by now has told the warehouse what it did.
-        going_on = activity(context.instance, pipeline, now)
-        try:
-            standing, warehouse = _look(pipeline)
-        except TransientError as error:
-            return dg.SkipReason(f"the warehouse is busy, the next tick looks again: {error}")
-        if not standing.partitions:
-            return dg.SkipReason("nothing was published that the reporting tables do not hold")
-        if waiting := _waiting_for(standing, going_on, now):
-            return dg.SkipReason(waiting)
-        asked = f"{warehouse} {standing.publication} {pipeline.reporting.version}"
-        earlier = context.instance.get_run_records(dg.RunsFilter(tags={REFRESH: asked}))
-        if pause := _pause(earlier, now):
-            return dg.SkipReason(pause)
-        return dg.RunRequest(
-            # A key that was used starts nothing more, however its run ended.
-            run_key=f"{asked} {len(earlier) + 1}",
-            tags={
-                REFRESH: asked,
-                "customer_pipeline/publication": str(standing.publication),
-                "customer_pipeline/published": _named(standing.partitions),
-            }
-            | AHEAD_OF_BACKFILLS,
-        )
+    def _sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        answers = [
+            _refresh(context.instance, pipeline, datetime.now(UTC))
+            for pipeline in pipelines
+            if pipeline.reporting.tables
+        ]
+        requests = [one for one in answers if isinstance(one, dg.RunRequest)]
+        if requests:
+            return dg.SensorResult(run_requests=requests)
+        return dg.SkipReason("; ".join(dict.fromkeys(map(str, answers))))
 
     return _sensor
+
+
+def _refresh(
+    instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
+) -> dg.RunRequest | str:
+    """The refresh that a pipeline's reporting tables need; or why there is none now."""
+    # Before the warehouse: what has ended by now has told the warehouse what it did.
+    going_on = activity(instance, pipeline, now)
+    try:
+        standing, warehouse = _look(pipeline)
+    except TransientError as error:
+        return f"the warehouse is busy, the next tick looks again: {error}"
+    if not standing.partitions:
+        return "nothing was published that the reporting tables do not hold"
+    if waiting := _waiting_for(standing, going_on, now):
+        return waiting
+    asked = f"{warehouse} {standing.publication} {pipeline.reporting.version}"
+    earlier = instance.get_run_records(dg.RunsFilter(tags={REFRESH: asked}))
+    if pause := _pause(earlier, now):
+        return pause
+    return dg.RunRequest(
+        # A key that was used starts nothing more, however its run ended.
+        run_key=f"{asked} {len(earlier) + 1}",
+        asset_selection=reporting_keys(pipeline),
+        tags={
+            REFRESH: asked,
+            "customer_pipeline/publication": str(standing.publication),
+            "customer_pipeline/published": _named(standing.partitions),
+        }
+        | AHEAD_OF_BACKFILLS,
+    )
 
 
 def _look(pipeline: Pipeline) -> tuple[Standing, str]:

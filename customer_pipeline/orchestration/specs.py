@@ -126,7 +126,7 @@ def mart_specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
                 "dagster/column_schema": model_schema(model),
             },
             owners=pipeline.owners,
-            freshness_policy=_published_daily(pipeline),
+            freshness_policy=_freshness(pipeline),
             **_common(pipeline),
         )
         for name, model in sorted(pipeline.models.items())
@@ -179,15 +179,15 @@ def _owners_of_feed(pipeline: Pipeline, feed: str) -> list[str]:
     return [owner] if owner else pipeline.owners
 
 
-def _published_daily(pipeline: Pipeline) -> dg.FreshnessPolicy | None:
-    """Something is published each day between midnight and the hour at which it is due; a source that
-    has ended owes nothing."""
-    by, since_midnight = pipeline.settings.due_by, pipeline.settings.due_after
-    if pipeline.partitions.last is not None or not since_midnight:
+def _freshness(pipeline: Pipeline) -> dg.FreshnessPolicy | None:
+    """Something is published between the end of each partition and the moment at which it is due; a
+    source that has ended owes nothing."""
+    deadline = pipeline.partitions.cron(pipeline.due_after)
+    if pipeline.partitions.last is not None or not pipeline.due_after or deadline is None:
         return None
     return dg.FreshnessPolicy.cron(
-        deadline_cron=f"{by.minute} {by.hour} * * *",
-        lower_bound_delta=since_midnight,
+        deadline_cron=deadline,
+        lower_bound_delta=pipeline.due_after,
         timezone=pipeline.source.timezone,
     )
 

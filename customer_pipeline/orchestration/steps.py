@@ -12,6 +12,7 @@ from typing import Any
 
 import dagster as dg
 
+from customer_pipeline.durations import seconds_text
 from customer_pipeline.errors import PartitionError, PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty, Stage
@@ -25,7 +26,7 @@ def step_settings(pipeline: Pipeline) -> dict[str, Any]:
     return {
         "backfill_policy": dg.BackfillPolicy.single_run(),
         "retry_policy": dg.RetryPolicy(
-            max_retries=pipeline.settings.max_retries, delay=pipeline.settings.retry_delay
+            max_retries=pipeline.settings.max_retries, delay=pipeline.retry_delay
         ),
     }
 
@@ -87,10 +88,8 @@ def retried_or_failed(
         raise dg.Failure(str(error), allow_retries=False) from None
     except TransientError as error:
         if may_retry(context, pipeline):
-            context.log.warning(f"trying again in {pipeline.settings.retry_delay:g} s: {error}")
-            raise dg.RetryRequested(
-                pipeline.settings.max_retries, pipeline.settings.retry_delay
-            ) from error
+            context.log.warning(f"trying again in {seconds_text(pipeline.retry_delay)}: {error}")
+            raise dg.RetryRequested(pipeline.settings.max_retries, pipeline.retry_delay) from error
         give_up(str(error))
         raise dg.Failure(str(error), allow_retries=False) from None
     except PipelineError as error:
@@ -117,7 +116,9 @@ def _refuse_what_is_no_partition(context: dg.AssetExecutionContext, pipeline: Pi
     try:
         keys = context.partition_keys
     except Exception as error:
-        raise PartitionError(str(error), todo="ask for days inside the source's range") from error
+        raise PartitionError(
+            str(error), todo=f"ask for {pipeline.partitions.noun}s inside the source's range"
+        ) from error
     newest = pipeline.partitions.window(keys[-1])
     if newest.end > datetime.now(UTC):
         raise PartitionError(

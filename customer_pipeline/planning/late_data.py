@@ -65,7 +65,7 @@ def _is_asked_for(
         return True
     there = {change.feed for change in new} | known.loaded.get(key, {}).keys()
     return key in known.failures and all(
-        name in there or feed.may_be_empty(window.start.date()) for name, feed in feeds.items()
+        name in there or feed.may_be_empty(window) for name, feed in feeds.items()
     )
 
 

@@ -59,6 +59,9 @@ class Partitions(ABC):
     in_paths: ClassVar[str]
     # Over how many of the newest ones corrections are looked for, unless a feed says otherwise.
     look_back: ClassVar[int]
+    # The fields of a cron expression that stand for a day in each of them, where they begin at
+    # midnight.
+    cron_days: ClassVar[str | None] = None
     # Some keys, each of which differs from the first in one part of its time alone: whatever tells
     # them apart tells all partitions apart.
     some_keys: ClassVar[tuple[str, ...]]
@@ -125,6 +128,16 @@ class Partitions(ABC):
         keys = self.complete_keys(self._closed)
         return self.window(keys[-1]).end if keys else self._opened
 
+    @classmethod
+    def cron(cls, after: timedelta) -> str | None:
+        """The cron expression for the moment `after` the end of each partition, on the clock of their
+        zone; None where there is none."""
+        if cls.cron_days is None:
+            return None
+        hours, minutes = divmod(after.seconds // 60, 60)
+        days = cls.cron_days.format(day=1 + after.days, weekday=(1 + after.days) % 7)
+        return f"{minutes} {hours} {days}"
+
     @abstractmethod
     def _parsed(self, key: str) -> datetime | None:
         """The start that a key names; None for what names none."""
@@ -171,6 +184,8 @@ class DailyPartitions(Partitions):
     in_paths = "{date} or {date:%Y%m%d}"
     some_keys = ("2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09")
 
+    cron_days = "* * *"
+
     def _parsed(self, key: str) -> datetime | None:
         try:
             return self._midnight(date.fromisoformat(key))
@@ -189,6 +204,7 @@ class WeeklyPartitions(DailyPartitions):
 
     noun, one, look_back = "week", "a week", 2
     some_keys = ("2026-03-09", "2026-03-16", "2026-11-09", "2027-03-08")
+    cron_days = "* * {weekday}"
 
     def _parsed(self, key: str) -> datetime | None:
         start = super()._parsed(key)
@@ -211,6 +227,7 @@ class MonthlyPartitions(DailyPartitions):
     noun, one, look_back = "month", "a month", 2
     in_paths = "{date:%Y-%m}"
     some_keys = ("2026-03-01", "2026-04-01", "2027-03-01")
+    cron_days = "{day} * *"
 
     def _parsed(self, key: str) -> datetime | None:
         start = super()._parsed(key)

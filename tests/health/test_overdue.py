@@ -14,7 +14,7 @@ import pytest
 from customer_pipeline.health.finding import Finding
 from customer_pipeline.health.overdue import look_for_overdue
 from customer_pipeline.outcomes import Casualty
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import DailyPartitions, Window
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Published, Run, record_failures, record_published
 from customer_pipeline.warehouse.schema import ensure_ledger
@@ -46,8 +46,12 @@ class Ledger:
     def look(self, moment: str, zone: ZoneInfo = LONDON, last: date | None = None) -> Finding:
         partitions = DailyPartitions(date(2026, 1, 1), last, zone)
         now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
-        (found,) = look_for_overdue(self.warehouse, "daily", partitions, now, SIX_HOURS)
+        (found,) = look_for_overdue(self.warehouse, "daily", partitions, now, _six_hours_after)
         return found
+
+
+def _six_hours_after(window: Window) -> datetime:
+    return (window.end.astimezone(UTC) + SIX_HOURS).astimezone(window.end.tzinfo)
 
 
 @pytest.fixture

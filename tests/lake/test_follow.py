@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from customer_pipeline.errors import ConfigError, StageError, TransientError
 from customer_pipeline.lake import table as lake_table
 from customer_pipeline.lake.follow import Lake, in_turn
+from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.sql import columns_of
@@ -261,7 +262,7 @@ def test_a_value_of_any_type_counts_the_same_in_warehouse_and_lake(
     lake.follow(published.warehouse, PIPELINE, ["odd"])
     with published.warehouse.read() as connection, lake.relations(connection, ["odd"]) as names:
         hashes = [
-            content_hashes(connection, {"odd": relation}, "_date", DAYS[:1])
+            content_hashes(connection, {"odd": relation}, DailyPartitions.column, DAYS[:1])
             for relation in ("marts.odd", names["odd"])
         ]
     assert hashes[0] == hashes[1]
@@ -281,7 +282,7 @@ def test_the_content_hash_of_the_lake_is_the_ledgers(published: Published) -> No
             " where partition_key in (select unnest(?)) group by 1",
             [asked],
         ).fetchall()
-        assert content_hashes(connection, names, "_date", asked) == dict(ledger)
+        assert content_hashes(connection, names, DailyPartitions.column, asked) == dict(ledger)
         # Only what was asked for is read.
         found = connection.execute(f"select distinct _date::varchar from {names['orders']}")
         assert {day for (day,) in found.fetchall()} <= set(asked)
@@ -347,7 +348,7 @@ def test_a_first_write_that_was_killed_is_no_obstacle(published: Published) -> N
 
 def test_a_folder_that_cannot_be_made_is_the_settings_mistake(published: Published) -> None:
     (published.root / "file").touch()
-    lake = Lake(published.root / "file" / "lake", "_date")
+    lake = Lake(published.root / "file" / "lake", DailyPartitions.column)
     with pytest.raises(ConfigError, match="CUSTOMER_PIPELINE_DATA_DIR"):
         lake.follow(published.warehouse, PIPELINE, MARTS)
 
@@ -358,11 +359,11 @@ def test_a_path_that_delta_cannot_take_is_refused_unless_a_link_leads_elsewhere(
 ) -> None:
     odd = published.root / name / "lake"
     with pytest.raises(ConfigError, match="symbolic link"):
-        Lake(odd, "_date").follow(published.warehouse, PIPELINE, MARTS)
+        Lake(odd, DailyPartitions.column).follow(published.warehouse, PIPELINE, MARTS)
     shutil.rmtree(odd, ignore_errors=True)
     odd.parent.mkdir(exist_ok=True)
     odd.symlink_to(published.root / "lake")
-    assert Lake(odd, "_date").follow(published.warehouse, PIPELINE, MARTS) == CURRENT
+    assert Lake(odd, DailyPartitions.column).follow(published.warehouse, PIPELINE, MARTS) == CURRENT
 
 
 def test_a_table_that_is_not_there_says_what_to_do(published: Published) -> None:

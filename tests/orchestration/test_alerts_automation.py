@@ -57,11 +57,11 @@ def test_days_from_before_the_schedule_was_on_are_not_due() -> None:
     on = datetime(2026, 3, 28, 12, tzinfo=LONDON)
     now = datetime(2026, 3, 30, 7, tzinfo=LONDON)
     # The clocks change in the night to the 29th; seven is seven.
-    assert due_partitions(partitions, time(7), on, now) == {
+    assert due_partitions(partitions, 7 * HOUR, on, now) == {
         "2026-03-28": datetime(2026, 3, 29, 7, tzinfo=LONDON),
         "2026-03-29": datetime(2026, 3, 30, 7, tzinfo=LONDON),
     }
-    assert "2026-03-29" not in due_partitions(partitions, time(7), on, now - HOUR)
+    assert "2026-03-29" not in due_partitions(partitions, 7 * HOUR, on, now - HOUR)
 
 
 def test_a_sensor_is_told_when_three_ticks_failed_and_when_it_works_again(desk: AlertDesk) -> None:

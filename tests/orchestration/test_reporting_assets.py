@@ -36,7 +36,7 @@ TABLES = [
     "reporting/monthly_sales",
 ]
 EVERYTHING = ["landing", "raw", "candidate", "validation", "marts", "reporting"]
-STEP = "refresh_reporting"
+STEP = "refresh_daily_customers_reporting"
 # What a mistake in a model would have done.
 MISTAKE = "insert into monthly_sales from monthly_sales"
 FAILING = "unique_monthly_sales_month"
@@ -66,7 +66,7 @@ def test_each_table_says_how_many_rows_it_has_and_what_was_taken_in(shop: Shop, 
     ran = refresh_reporting(shop, home)
     assert ran.succeeded
     assert set(ran.checks.values()) == {"SUCCEEDED"}
-    assert len(ran.checks) == len(shop.pipeline.project.tests_of("reporting"))
+    assert len(ran.checks) == len(shop.pipeline.project.tests_of("daily_customers_reporting"))
     assert _metadata(ran, "dagster/row_count") == {
         "reporting/customer_history": 3,
         "reporting/customer_summary": 3,
@@ -88,7 +88,9 @@ def test_each_table_says_how_many_rows_it_has_and_what_was_taken_in(shop: Shop, 
         ran.metadata(current, f"{done}_rows")[None] for done in ("inserted", "updated", "deleted")
     ] == [1, 3, 0]
     followers = "select follower, publication, run_id from ops.followers"
-    assert query(shop.settings.warehouse_path, followers) == [("reporting", 2, ran.run_id)]
+    assert query(shop.settings.warehouse_path, followers) == [
+        ("daily_customers_reporting", 2, ran.run_id)
+    ]
     assert list(shop.settings.runs_path.glob("*")) == []
 
 
@@ -118,7 +120,7 @@ def test_a_failing_test_holds_all_tables_back(
     assert "the reporting tables are left as they were" in ran.error
     assert FAILING in ran.error
     assert ran.failed_checks() == {None: {FAILING}}
-    assert len(ran.checks) == len(shop.pipeline.project.tests_of("reporting"))
+    assert len(ran.checks) == len(shop.pipeline.project.tests_of("daily_customers_reporting"))
     assert [ran.materialized(table) for table in TABLES] == [[]] * 5
     assert contents(shop.settings.warehouse_path) == before
     # The day is taken in by the next refresh that is well.

@@ -113,7 +113,12 @@ class Desk:
         with self.shop.pipeline.warehouse.write() as connection:
             standing = self.shop.pipeline.reporting.standing(connection)
             version = self.shop.pipeline.reporting._version(connection)
-            record_mark(connection, "reporting", Mark(standing.publication, version), run_id="r")
+            record_mark(
+                connection,
+                "daily_customers_reporting",
+                Mark(standing.publication, version),
+                run_id="r",
+            )
 
     def change(self, sql: str) -> None:
         with duckdb.connect(str(self.path)) as connection:
@@ -389,7 +394,7 @@ def test_a_refresh_that_failed_is_asked_for_at_once_when_the_code_changes(
     desk.instance.report_run_failed(desk.launched(desk.asked()))
     assert isinstance(desk.tick(), str)
     monkeypatch.setattr(
-        "customer_pipeline.orchestration.pipeline.reporting_version", lambda _: "repaired"
+        "customer_pipeline.orchestration.pipeline.reporting_version", lambda *_: "repaired"
     )
     assert Desk(desk.shop, desk.instance).asked()
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from customer_pipeline.reporting.customers import CURRENT, HISTORY, Updated, update_customers
+from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.warehouse.publications import Mark, record_mark, record_publication
 from customer_pipeline.warehouse.schema import ensure_ledger
 from tests.support.shop import Shop
@@ -54,7 +55,9 @@ class Customers:
             )
 
     def take_in(self, *days: str, from_nothing: bool = False) -> dict[str, Updated]:
-        return update_customers(self.connection, "_date", days, from_nothing=from_nothing)
+        return update_customers(
+            self.connection, DailyPartitions.column, days, from_nothing=from_nothing
+        )
 
     def correct(self, day: str, *states: State) -> dict[str, Updated]:
         """Publish a day and take it in."""
@@ -272,7 +275,7 @@ def test_with_an_added_column_everything_is_to_be_taken_in_again(shop: Shop) -> 
         connection.execute("create table marts.dim_customers (_date date, customer_id varchar)")
         record_publication(connection, run, dict.fromkeys(DAYS, "a hash"))
         mark = Mark(1, reporting._version(connection))
-        record_mark(connection, "reporting", mark, run_id="r")
+        record_mark(connection, reporting.folder, mark, run_id="r")
         assert reporting.standing(connection).partitions == ()
         connection.execute("alter table marts.dim_customers add column tier varchar")
         assert reporting.standing(connection).partitions == tuple(DAYS)

@@ -142,7 +142,7 @@ def test_the_retail_source_has_the_columns_that_the_models_rely_on() -> None:
     assert source.feeds["orders"].path == "/data/{date}.csv"
     days = DailyPartitions(source.start, source.end, ZoneInfo(source.timezone))
     keys = days.keys_between("2010-12-01", "2011-06-30")
-    closed = [key for key in keys if source.feeds["orders"].may_be_empty(date.fromisoformat(key))]
+    closed = [key for key in keys if source.feeds["orders"].may_be_empty(days.window(key))]
     assert (len(keys), len(closed)) == (212, 45)
 
 
@@ -292,7 +292,7 @@ def test_yaml_that_is_no_plain_data_is_refused(refuse: Refuse, text: str, words:
         ("ready_when: {quiet_for: 0}", "ready_when.quiet_for", "must be greater than 0"),
         ("ready_when: {quiet_for: 5m}", "ready_when.quiet_for", "must be a"),
         ("ready_when: {suffix: a/b}", "ready_when", "'suffix' is what a file's name ends in"),
-        ("zzz: 1", "zzz", "there is no such key; use reader, path, versions,"),
+        ("zzz: 1", "zzz", "there is no such key; use partitions, reader, path,"),
         ("missing: empy", "missing", "must be 'fail' or 'empty'; did you mean 'empty'?"),
         ("missing: {weekday: [monday]}", "missing.weekday", "did you mean 'weekdays'?"),
         ("missing: {weekdays: [Saturday]}", "missing.weekdays[0]", "did you mean 'saturday'?"),

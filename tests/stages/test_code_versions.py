@@ -48,7 +48,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def version(root: Path, **changes: Any) -> str:
     versions._package_version.cache_clear()
-    return code_version(Source.model_validate(SOURCE | changes), root / "dbt", "daily")
+    source = Source.model_validate(SOURCE | changes)
+    return code_version(source.feeds, source.timezone, root / "dbt", "daily")
 
 
 SAME = {

@@ -243,6 +243,7 @@ class TestAnotherRunMeanwhile:
         validation = validate(
             candidate,
             feeds=loaded.feeds,
+            partitions=loaded.partitions,
             landing=Overtaken(**vars(loaded.landing)),
             rules=loaded.rules,
         )
@@ -293,7 +294,13 @@ def test_a_rule_that_cannot_be_computed_fails_the_run_with_its_place(loaded: Pip
     candidate = loaded.candidate("run")
     transform_keys(loaded, DAYS, candidate)
     with pytest.raises(StageError, match="no_such_column") as caught:
-        validate(candidate, feeds=loaded.feeds, landing=loaded.landing, rules=[rule])
+        validate(
+            candidate,
+            feeds=loaded.feeds,
+            partitions=loaded.partitions,
+            landing=loaded.landing,
+            rules=[rule],
+        )
     assert caught.value.where == "dbt model fct_orders, meta.reconcile.rule"
 
 

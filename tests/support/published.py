@@ -18,6 +18,7 @@ from typing import Any
 
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.quoting import quoted
+from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import Run
@@ -48,7 +49,7 @@ class Published:
 
     @property
     def lake(self) -> Lake:
-        return Lake(self.root / "lake", "_date")
+        return Lake(self.root / "lake", DailyPartitions.column)
 
     def make(self) -> None:
         """The tables, still empty."""
@@ -77,7 +78,7 @@ class Published:
                 [days],
             )
             tables = {mart: f"marts.{mart}" for mart in MARTS}
-            hashes = content_hashes(connection, tables, "_date", days)
+            hashes = content_hashes(connection, tables, DailyPartitions.column, days)
             run = Run("run", PIPELINE, datetime.now(UTC), "version")
             record_publication(connection, run, hashes)
 

@@ -94,7 +94,13 @@ def transform_keys(pipeline: Pipeline, keys: Sequence[str], candidate: Candidate
 
 
 def validate_candidate(pipeline: Pipeline, candidate: Candidate) -> Validation:
-    return validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)
+    return validate(
+        candidate,
+        feeds=pipeline.feeds,
+        partitions=pipeline.partitions,
+        landing=pipeline.landing,
+        rules=pipeline.rules,
+    )
 
 
 def publish_candidate(pipeline: Pipeline, candidate: Candidate, run: Run) -> Publication:

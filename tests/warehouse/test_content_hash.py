@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.warehouse.connection import prepare
 from customer_pipeline.warehouse.content_hash import content_hashes
 
@@ -58,7 +59,9 @@ def hashes(*marts: Sequence[Row], session: str = "", columns: str = "*") -> dict
             connection.register("rows", pa.Table.from_pylist(list(mart), SCHEMA))
             connection.execute(f"create table t{n} as select {columns} from rows")
         relations = {f"table_{n}": f"t{n}" for n in range(len(marts))}
-        return content_hashes(connection, relations, "_date", [str(day) for day in DAYS])
+        return content_hashes(
+            connection, relations, DailyPartitions.column, [str(day) for day in DAYS]
+        )
 
 
 @settings(max_examples=50, deadline=None)

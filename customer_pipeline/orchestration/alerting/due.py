@@ -5,28 +5,27 @@ What belongs here: the hour. What does not: whether they are published (`alerts/
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import datetime, timedelta
 
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import Partitions
 
 _NEWEST = 7
 
 
 def due_partitions(
-    partitions: DailyPartitions, by: time, since: datetime | None, now: datetime
+    partitions: Partitions, due_after: timedelta, since: datetime | None, now: datetime
 ) -> dict[str, datetime]:
     """The newest partitions that ended after `since`, and are due by now, each with when it was.
 
     Args:
-        by: the time of day, in the source's zone, on the day on which a partition is over.
+        due_after: how long after its end one is due, on the clock of their zone.
         since: when the schedule was turned on; None while it is off.
     """
     if since is None:
         return {}
     found = {}
-    for key in partitions.complete_keys(now)[-_NEWEST:]:
-        end = partitions.window(key).end
-        due = datetime.combine(end.date(), by, tzinfo=partitions.zone)
-        if end >= since and due <= now:
-            found[key] = due
+    for window in partitions.windows(partitions.complete_keys(now)[-_NEWEST:]):
+        due = window.end + due_after
+        if window.end >= since and due <= now:
+            found[window.key] = due
     return found

@@ -66,7 +66,7 @@ def _partitions(store: Store, found: Found) -> None:
 
 def _paces(store: Store, found: Found) -> None:
     # A step that waits for its next attempt says nothing meanwhile.
-    pause = timedelta(seconds=2 * found.pipeline.settings.retry_delay)
+    pause = timedelta(seconds=2 * found.pipeline.retry_delay)
     hangs = max(found.hangs_after, pause)
     paces = list(dagster_runs.paces(found.instance, found.pipeline, found.scene.now))
     with store.transaction() as connection:

@@ -6,6 +6,8 @@ notes when a sensor keeps failing, and `customer-pipeline alerts list` shows wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from customer_pipeline.alerts.channels import Channel, parse_channels
@@ -17,14 +19,15 @@ WATCH, DELIVER = "alerts_watch", "alerts_deliver"
 
 
 def alert_sensors(
-    pipeline: Pipeline, *, watch_interval: int = 30, deliver_interval: int = 15
+    pipelines: Sequence[Pipeline], *, watch_interval: int = 30, deliver_interval: int = 15
 ) -> list[dg.SensorDefinition]:
     """Both sensors. Intervals are seconds between two looks, at least.
 
     Raises:
         ConfigError: `CUSTOMER_PIPELINE_ALERT_URLS` names something that is no channel.
     """
-    watch, channels = Watch(pipeline), parse_channels(pipeline.settings.channel_urls)
+    watch = Watch(pipelines[0])
+    channels = parse_channels(pipelines[0].settings.channel_urls)
     return [
         _watch_sensor(watch, watch_interval),
         _deliver_sensor(watch, channels, deliver_interval),

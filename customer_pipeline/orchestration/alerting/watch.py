@@ -25,7 +25,6 @@ from customer_pipeline.orchestration.alerting.backfills import backfills
 from customer_pipeline.orchestration.alerting.due import due_partitions
 from customer_pipeline.orchestration.alerting.noting import Found, note_found
 from customer_pipeline.orchestration.alerting.runs import recent_runs
-from customer_pipeline.orchestration.jobs import DAILY_SCHEDULE
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.planning.known import Known, read_known
 
@@ -58,7 +57,7 @@ class Watch:
             self.pipeline.name,
             self.pipeline.partitions.noun,
             self.pipeline.settings.ui_url.rstrip("/"),
-            {name: feed.owner for name, feed in source.feeds.items() if feed.owner},
+            {name: feed.owner for name, feed in self.pipeline.feeds.items() if feed.owner},
             source.owner,
         )
 
@@ -133,10 +132,9 @@ class Watch:
     def _due(
         self, instance: dg.DagsterInstance, began: datetime, now: datetime
     ) -> dict[str, datetime]:
-        on = on_since(instance, DAILY_SCHEDULE)
+        on = on_since(instance, self.pipeline.spec.schedule)
         since = max(on, began) if on else None
-        by = self.pipeline.settings.due_by
-        return due_partitions(self.pipeline.partitions, by, since, now)
+        return due_partitions(self.pipeline.partitions, self.pipeline.due_after, since, now)
 
     def _is_told(self, name: str, parts: int) -> bool:
         with self.store.transaction() as connection:
