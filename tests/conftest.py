@@ -10,6 +10,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from customer_pipeline.dbt_adapter.manifest import DbtProject
+from tests.support.months import ride_models
 
 # In CI every run tries the same examples: what is red there is red on the next try too. At a
 # developer's desk each run looks further.
@@ -45,3 +46,9 @@ def dbt_cache(session_folder: Path) -> Path:
     with FileLock(session_folder / ".dbt_cache.lock"):
         _ = DbtProject(PROJECT / "dbt_project", session_folder / "dbt_cache").parsed
     return session_folder / "dbt_cache"
+
+
+@pytest.fixture(scope="session")
+def rides(session_folder: Path) -> DbtProject:
+    """The models of pipelines over months, weeks and hours (for `RideShop`)."""
+    return ride_models(session_folder)

@@ -80,8 +80,8 @@ def delivery_path(feed: Feed, window: Window, *, version: str = "") -> Path:
 
 def filled(template: str, window: Window, *, version: str = "", name: str = "path") -> Path:
     """The path that `template` makes: `{date}` is the window's first day as YYYY-MM-DD, what follows
-    a colon, as in `{date:%Y%m%d}`, is a strftime format, and `{version}` is `version`. `{{` and `}}`
-    stand for braces.
+    a colon, as in `{date:%Y%m%d}`, is a strftime format for its start, and `{version}` is `version`.
+    `{{` and `}}` stand for braces.
 
     Args:
         name: what the template is called in the YAML.
@@ -89,7 +89,6 @@ def filled(template: str, window: Window, *, version: str = "", name: str = "pat
     Raises:
         ConfigError: when it names anything else, or has a stray brace.
     """
-    first = window.start.date()
     parts: list[str] = []
     try:
         for literal, field, form, conversion in string.Formatter().parse(template):
@@ -99,7 +98,7 @@ def filled(template: str, window: Window, *, version: str = "", name: str = "pat
             if conversion or "{" in (form or ""):
                 raise ValueError(f"it names {{{field}}}")
             if field == "date":
-                parts.append(format(first, form or "%Y-%m-%d"))
+                parts.append(format(window.start, form or "%Y-%m-%d"))
             elif field == "version" and not form:
                 parts.append(version)
             else:

@@ -11,7 +11,7 @@ import pytest
 
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions import DailyPartitions, HourlyPartitions, Window
 from customer_pipeline.source.places import place_of
 from customer_pipeline.source.reading import read_delivery
 
@@ -102,3 +102,10 @@ def test_what_looks_like_a_pattern_in_a_path_is_none(tmp_path: Path, window: Win
     deliver(tmp_path, "a+[b]/c+[d]-2026-03-01-v1.csv", "a+[b]/ccd-2026-03-01-v2.csv")
     template = tmp_path / "a+[b]" / "c+[d]-{date}-v{version}.csv"
     assert place_of(feed(template), window).version == "1"
+
+
+def test_an_hour_has_a_file_of_its_own(tmp_path: Path) -> None:
+    hours = HourlyPartitions(date(2026, 1, 1), None, ZoneInfo("Europe/London"))
+    hourly = feed(tmp_path / HourlyPartitions.in_paths)
+    found = [place_of(hourly, hours.window(f"2026-07-01-{hour:02}:00")).path for hour in (9, 23)]
+    assert [path.name for path in found] == ["2026-07-01-09", "2026-07-01-23"]
