@@ -89,5 +89,5 @@ def test_a_function_is_asked_whether_it_can_be_reached(tmp_path: Path) -> None:
 
 def test_a_source_that_begins_in_future_says_so(shop: Shop) -> None:
     found = _look(shop, datetime(2026, 3, 1, 12, tzinfo=UTC))
-    assert found["partitions"].level == "warning"
-    assert "orders" not in found
+    assert found["orders"].level == "warning"
+    assert "no day is over yet" in found["orders"].words
