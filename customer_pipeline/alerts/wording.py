@@ -58,7 +58,8 @@ class Words:
 
     def status_command(self, keys: Sequence[str]) -> str:
         if len(keys) == 1:
-            return f"customer-pipeline status --day {keys[0]}{self.option}"
+            one = "--day" if self.unit == "day" else "--partition"
+            return f"customer-pipeline status {one} {keys[0]}{self.option}"
         return f"customer-pipeline status --from {keys[0]} --to {keys[-1]}{self.option}"
 
     def mend_command(self, keys: Sequence[str]) -> str:
