@@ -40,7 +40,8 @@ def titles(desk: AlertDesk, *, after: timedelta = timedelta()) -> list[str]:
 def test_a_day_and_a_month_of_the_same_key_are_told_each_and_mended_each(desk: AlertDesk) -> None:
     desk.failed(FIRST)
     desk.failed(FIRST, NEXT, job=MONTHLY, why="monthly_rides: cut off")
-    month, day = sorted(desk.told(), key=lambda message: -message.title.count("months"))
+    desk.tick()
+    month, day = sorted(desk.deliver(), key=lambda message: -message.title.count("months"))
     assert month.title == "error: monthly_trips: 2 months failed in extract"
     assert f"- {FIRST} to {NEXT} (2): monthly_rides: cut off\n" in month.body
     option = "--pipeline monthly_trips"
@@ -66,10 +67,14 @@ def test_lost_runs_and_backfills_are_told_by_the_pipeline_that_they_are_of(
     desk.published(FIRST, job=MONTHLY, **of_backfill)
     desk.failed(NEXT, job=MONTHLY, **of_backfill)
     desk.backfill("bf", status="COMPLETED_FAILED")
+    # One that never came to a run.
+    desk.backfill("none", assets=[dg.AssetKey(["marts", "monthly_rides_total"])])
+    desk.backfill("none", status="CANCELED")
     assert titles(desk) == [
         f"error: daily_customers: {LAST} lost in a failed run",
         f"error: monthly_trips: {LAST} lost in a failed run",
         "error: monthly_trips: backfill bf ended: 2 months asked for, 1 published, 1 failed",
+        "info: monthly_trips: backfill none was cancelled: 0 months asked for, 0 published",
     ]
     assert titles(desk, after=MINUTE) == []
 

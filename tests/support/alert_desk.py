@@ -19,6 +19,7 @@ from dagster_shared.record import replace
 
 from customer_pipeline.alerts.channels import parse_channels
 from customer_pipeline.alerts.delivery import deliver
+from customer_pipeline.orchestration.alerting.sensors import WATCH
 from customer_pipeline.orchestration.alerting.watch import Watch
 from customer_pipeline.orchestration.location import build_defs, build_pipelines
 from customer_pipeline.orchestration.pipeline import Pipeline
@@ -57,6 +58,12 @@ class AlertDesk:
         self.watch.look(self.instance, self._now())
         self.watch.note_automation(self.instance)
         return self.deliver()
+
+    def tick(self) -> None:
+        """Look as the daemon does."""
+        sensor = self.repository.get_sensor_def(WATCH)
+        with dg.build_sensor_context(self.instance, repository_def=self.repository) as context:
+            sensor.evaluate_tick(context)
 
     def deliver(self) -> list[Received]:
         """Tell, and say what was told."""
@@ -175,9 +182,18 @@ class AlertDesk:
         return run
 
     def backfill(
-        self, name: str, *, status: str = "REQUESTED", tags: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        status: str = "REQUESTED",
+        assets: Sequence[dg.AssetKey] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
-        """A backfill of Dagster of that name, or what became of it."""
+        """A backfill of Dagster of that name, or what became of it.
+
+        Args:
+            assets: those that it was asked for, where Dagster has kept that.
+        """
         if (known := self.instance.get_backfill(name)) is None:
             known = PartitionBackfill(
                 backfill_id=name,
@@ -185,7 +201,7 @@ class AlertDesk:
                 from_failure=False,
                 tags=dict(tags or {}),
                 backfill_timestamp=time.time(),
-                asset_selection=None,
+                asset_selection=assets,
             )
             self.instance.add_backfill(known)
         ended = known.with_status(BulkActionStatus(status)).with_end_timestamp(time.time())
