@@ -9,7 +9,7 @@ What belongs here: looking at runs and backfills. What does not: what follows fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -116,14 +116,23 @@ def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:
     return not keys.isdisjoint(run.asset_selection)
 
 
-def live_runs(instance: dg.DagsterInstance, now: datetime) -> Iterator[dg.DagsterRun]:
-    """The runs that are queued or under way, without those that look so and are dead."""
-    since = now - _SILENCE
+def live_runs(
+    instance: dg.DagsterInstance,
+    now: datetime,
+    *,
+    pause_of: Callable[[dg.DagsterRun], timedelta] = lambda _run: _SILENCE,
+) -> Iterator[dg.DagsterRun]:
+    """The runs that are queued or under way, without those that look so and are dead.
+
+    Args:
+        pause_of: how long a run that is alive may say nothing, where that is longer than an hour.
+    """
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE))):
         run = record.dagster_run
         # Nothing is heard of a run that waits for its turn, however long that takes.
         if run.status is dg.DagsterRunStatus.QUEUED or (
-            max(record.update_timestamp, last_event(instance, run)) >= since
+            now - max(record.update_timestamp, last_event(instance, run))
+            <= max(_SILENCE, pause_of(run))
         ):
             yield run
 
