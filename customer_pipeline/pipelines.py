@@ -68,6 +68,11 @@ MONTHLY = PipelineSpec(
 PIPELINES = (DAILY, MONTHLY)
 
 
+def option_of(spec: PipelineSpec, among: Sequence[PipelineSpec]) -> str:
+    """What a command says to mean this pipeline, with a space in front: nothing for the first."""
+    return "" if spec == among[0] else f" --pipeline {spec.name}"
+
+
 def pipelines_of(
     source: Source, pipelines: Sequence[PipelineSpec] = PIPELINES
 ) -> list[PipelineSpec]:

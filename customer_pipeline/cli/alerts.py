@@ -22,7 +22,7 @@ from customer_pipeline.alerts.mutes import Mute, mute, mutes, unmute
 from customer_pipeline.alerts.outbox import Delivery, deliveries
 from customer_pipeline.alerts.rendering import moment, plain
 from customer_pipeline.alerts.store import Store
-from customer_pipeline.cli.days import days_between
+from customer_pipeline.cli.keys import PipelineName, keys_between
 from customer_pipeline.cli.person import who
 from customer_pipeline.cli.standing import unknown_feeds
 from customer_pipeline.errors import ConfigError
@@ -83,9 +83,11 @@ def list_alerts(
 @app.command("mute")
 def mute_subject(
     feed: Annotated[str | None, typer.Option(help="all that fails because of this feed")] = None,
-    one_day: Annotated[
-        str | None, typer.Option("--day", metavar="YYYY-MM-DD", help="all that fails of this day")
+    key: Annotated[
+        str | None,
+        typer.Option("--day", "--partition", metavar="YYYY-MM-DD", help="all that fails of it"),
     ] = None,
+    name: PipelineName = None,
     until: Annotated[
         str | None,
         typer.Option(metavar="YYYY-MM-DD", help="the day on which it ends (default: in a week)"),
@@ -93,9 +95,12 @@ def mute_subject(
     reason: Annotated[str, typer.Option(help="why nobody need hear of it; it is kept")] = "",
     undo: Annotated[bool, typer.Option("--undo", help="instead: end a mute")] = False,
 ) -> None:
-    """Say that nobody wants to hear of a feed or a day for a while. What is still wrong then is told."""
+    """Say that nobody wants to hear of a feed or a day (month, ...) for a while.
+
+    What is still wrong after that is told.
+    """
     settings = load_settings()
-    subject = _subject(settings, feed, one_day)
+    subject = _subject(settings, name, feed, key)
     store, now = Store(settings.alerts_path), datetime.now(UTC)
     if undo:
         with store.transaction() as connection:
@@ -113,16 +118,17 @@ def mute_subject(
     Console().print(Text(f"{subject}: muted until {moment(ends)}: {reason}"))
 
 
-def _subject(settings: Settings, feed: str | None, day: str | None) -> str:
-    if (feed is None) == (day is None):
+def _subject(settings: Settings, name: str | None, feed: str | None, key: str | None) -> str:
+    if (feed is None) == (key is None):
         raise ConfigError("one of --feed and --day is needed", where="mute", todo="give one")
     from customer_pipeline.orchestration.location import build_pipeline
 
-    pipeline = build_pipeline(settings)
-    if day is not None:
-        return days_between(pipeline.partitions, day, day)[0]
+    pipeline = build_pipeline(settings, name)
+    if key is not None:
+        return keys_between(pipeline.partitions, key, key)[0]
     assert feed is not None
-    if error := unknown_feeds(pipeline, [feed], where="mute"):
+    # A feed is one of the source's, whichever pipeline takes it.
+    if error := unknown_feeds(pipeline.source.feeds, [feed], where="mute"):
         raise error
     return feed
 

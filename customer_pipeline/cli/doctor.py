@@ -1,46 +1,27 @@
 """`customer-pipeline doctor`: is everything well, and if not, what is to be done next?
 
-What belongs here: the command, and which looks it takes in which order. What does not: the looks
-themselves (`health/`, `orchestration/*_health.py`), and the page (`doctor_page.py`).
+What belongs here: the command. What does not: which looks it takes (`doctor_looks.py`), and the page
+(`doctor_page.py`).
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from customer_pipeline.cli.doctor_looks import quick_look, whole_look
 from customer_pipeline.cli.doctor_page import findings_json, show_findings
-from customer_pipeline.cli.instance import dagster_home, kept_instance
-from customer_pipeline.errors import PipelineError
-from customer_pipeline.health.environment import look_at_environment
-from customer_pipeline.health.finding import Area, Finding
-from customer_pipeline.health.overdue import look_for_overdue
-from customer_pipeline.pipelines import pipelines_of
-from customer_pipeline.settings import Settings, environment, load_settings
-from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.yaml.source_file import load_source
-from customer_pipeline.warehouse.connection import Warehouse
-
-if TYPE_CHECKING:
-    from customer_pipeline.orchestration.pipeline import Pipeline
-
-# Seconds. Whoever asks how things are wants an answer now.
-_LOCK_TIMEOUT = 3
 
 
 def doctor(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="for cron and health checks: overdue days, the daemon, stuck runs only"
+            "--quick",
+            help="for cron and health checks: what is overdue, the daemon, stuck runs only",
         ),
     ] = False,
     hours: Annotated[
@@ -49,7 +30,7 @@ def doctor(
             "--overdue-after",
             min=0,
             metavar="HOURS",
-            help="from the end of a day; default: the hour that CUSTOMER_PIPELINE_DUE_BY says",
+            help="from the end of a day, month, ...; default: the hour that CUSTOMER_PIPELINE_DUE_BY says",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
@@ -59,157 +40,9 @@ def doctor(
     Exit code 0 only when there is no problem; a warning is none.
     """
     grace = None if hours is None else timedelta(hours=hours)
-    findings = list((_quick if quick else _all)(datetime.now(UTC), grace))
+    findings = list((quick_look if quick else whole_look)(datetime.now(UTC), grace))
     if as_json:
         typer.echo(findings_json(findings))
     else:
         show_findings(Console(), findings)
     raise typer.Exit(1 if any(finding.level == "problem" for finding in findings) else 0)
-
-
-def _quick(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
-    """What must not stay unnoticed over night. Imports no more than that takes."""
-    yield from Area("partitions").looked("overdue", lambda: _overdue(now, grace))
-    yield from Area("dagster").looked("DAGSTER_HOME", lambda: _daemon_and_runs(now))
-    yield from Area("alerts").looked("channels", lambda: _alerts(now))
-
-
-def _all(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
-    from customer_pipeline.health.versions import look_at_versions
-
-    yield from look_at_environment(os.environ)
-    try:
-        settings = _settings()
-    except PipelineError as error:
-        yield Area("settings").mistake("values", error)
-    else:
-        yield from _pipeline_and_files(settings, now, grace)
-        yield from Area("dagster").looked("DAGSTER_HOME", lambda: _dagster(settings, now))
-        yield from Area("alerts").looked("channels", lambda: _alerts(now))
-    yield from look_at_versions()
-
-
-def _settings() -> Settings:
-    settings = load_settings()
-    return settings.model_copy(update={"lock_timeout": min(settings.lock_timeout, _LOCK_TIMEOUT)})
-
-
-def _overdue(now: datetime, grace: timedelta | None) -> Iterator[Finding]:
-    settings = _settings()
-    source = load_source(settings.source_path, environment())
-    for spec in pipelines_of(source):
-        yield from look_for_overdue(
-            _warehouse(settings),
-            spec.name,
-            source.partitions(spec.cadence),
-            now,
-            _due_at(grace, spec.due_after(settings.due_by)),
-        )
-
-
-def _due_at(grace: timedelta | None, usual: timedelta) -> Callable[[Window], datetime]:
-    """When a partition is due: after hours that pass (`grace`), or else at its usual time of day."""
-    if grace is None:
-        return lambda window: window.end + usual
-    return lambda window: (window.end.astimezone(UTC) + grace).astimezone(window.end.tzinfo)
-
-
-def _alerts(now: datetime) -> Iterator[Finding]:
-    from customer_pipeline.health.alerts import look_at_alerts
-
-    yield from look_at_alerts(_settings(), now)
-
-
-def _warehouse(settings: Settings) -> Warehouse:
-    return Warehouse(settings.warehouse_path, settings.lock_timeout)
-
-
-def _daemon_and_runs(now: datetime) -> Iterator[Finding]:
-    if dagster_home() is None:
-        yield Area("dagster").warning(
-            "daemon",
-            "not looked at: DAGSTER_HOME is not set",
-            "set DAGSTER_HOME, if days are to be run by a daemon",
-        )
-        return
-    from customer_pipeline.orchestration.instance_health import look_at_daemon, look_for_stuck_runs
-
-    with kept_instance() as instance:
-        if instance is not None:
-            yield from look_at_daemon(instance, now)
-            yield from look_for_stuck_runs(instance, now)
-
-
-def _pipeline_and_files(
-    settings: Settings, now: datetime, grace: timedelta | None
-) -> Iterator[Finding]:
-    from customer_pipeline.health.data_folder import look_at_data_folder
-    from customer_pipeline.health.source import look_at_source
-    from customer_pipeline.health.warehouse import look_at_warehouse
-    from customer_pipeline.orchestration.location import build_pipelines
-
-    pipelines: list[Pipeline] = []
-    try:
-        pipelines = build_pipelines(settings)
-    except PipelineError as error:
-        yield Area("source").mistake("declaration", error, todo="mend the source's YAML")
-    else:
-        yield from look_at_source(pipelines[0].source, now)
-    owner = pipelines[0].source.name if pipelines else None
-    yield from look_at_data_folder(settings, owner, now)
-    warehouse = _warehouse(settings)
-    yield from Area("warehouse").looked("file", lambda: look_at_warehouse(warehouse))
-    for pipeline in pipelines:
-        yield from _published(pipeline, now, grace)
-
-
-def _published(pipeline: Pipeline, now: datetime, grace: timedelta | None) -> Iterator[Finding]:
-    """What is published, what follows it, and the models that make it."""
-    from customer_pipeline.health.followers import look_at_followers
-    from customer_pipeline.health.models import look_at_models, usable
-
-    partitions, warehouse = pipeline.partitions, pipeline.warehouse
-    due_at = _due_at(grace, pipeline.due_after)
-    yield from Area("partitions").looked(
-        pipeline.name,
-        lambda: look_for_overdue(warehouse, pipeline.name, partitions, now, due_at),
-    )
-    with tempfile.TemporaryDirectory() as scratch:
-        pipeline = replace(pipeline, project=usable(pipeline.project, Path(scratch)))
-        models = list(
-            Area("dbt").looked("models", lambda: look_at_models(pipeline.project, pipeline.name))
-        )
-        yield from models
-        if all(finding.level == "ok" for finding in models):
-            yield from Area("warehouse").looked(
-                "followers",
-                lambda: look_at_followers(
-                    warehouse, pipeline.reporting, pipeline.lake, pipeline.marts, now
-                ),
-            )
-
-
-def _dagster(settings: Settings, now: datetime) -> Iterator[Finding]:
-    area = Area("dagster")
-    if dagster_home() is None:
-        yield area.warning(
-            "DAGSTER_HOME",
-            "is not set: the commands keep no history, and know of no daemon or schedule",
-            "`export DAGSTER_HOME=$PWD/.dagster_home`, where make has set it up",
-        )
-        return
-    from customer_pipeline.orchestration.automation_health import look_at_automation
-    from customer_pipeline.orchestration.instance_health import (
-        look_at_daemon,
-        look_at_settings,
-        look_for_stuck_runs,
-    )
-    from customer_pipeline.orchestration.location import build_defs
-
-    with kept_instance() as instance:
-        if instance is not None:
-            yield area.ok("DAGSTER_HOME", f"is {dagster_home()}")
-            yield from look_at_settings(instance)
-            yield from look_at_daemon(instance, now)
-            yield from look_for_stuck_runs(instance, now)
-            yield from look_at_automation(instance, build_defs(settings), now)

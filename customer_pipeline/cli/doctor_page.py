@@ -1,6 +1,6 @@
 """Findings as a page for a terminal, and as JSON.
 
-What does not belong here: the findings (`doctor.py`).
+What does not belong here: the findings (`doctor_looks.py`).
 """
 
 from __future__ import annotations

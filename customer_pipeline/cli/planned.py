@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from customer_pipeline.cli.days import complete_days, counted, days_between
+from customer_pipeline.cli.keys import complete_keys, counted, keys_between
 from customer_pipeline.cli.standing import Standing, unknown_feeds
 from customer_pipeline.cli.words import groups_table, show_source
 from customer_pipeline.durations import seconds_text
@@ -32,20 +32,20 @@ ComparedFeeds = Annotated[
 _COMPARES_SOURCE = ("stale", "all")
 
 
-def asked_days(
+def asked_keys(
     pipeline: Pipeline, first: str | None, last: str | None, feeds: Sequence[str], *, where: str
 ) -> list[str]:
-    """The days asked for; everything that is wrong with what was typed is told at once.
+    """The partitions asked for; everything that is wrong with what was typed is told at once.
 
     Raises:
-        PipelineError: naming each mistake in the days and the feeds.
+        PipelineError: naming each mistake in the keys and the feeds.
     """
-    complete, keys, wrong = complete_days(pipeline.partitions), [], []
+    complete, keys, wrong = complete_keys(pipeline.partitions), [], []
     try:
-        keys = days_between(pipeline.partitions, first or complete[0], last or complete[-1])
+        keys = keys_between(pipeline.partitions, first or complete[0], last or complete[-1])
     except PipelineError as error:
         wrong.append(error)
-    if unknown := unknown_feeds(pipeline, feeds, where=where):
+    if unknown := unknown_feeds(pipeline.feeds, feeds, where=where):
         wrong.append(unknown)
     if len(wrong) > 1:
         raise ConfigError("; ".join(map(str, wrong)))
@@ -66,42 +66,42 @@ def show_plan(
     decisions: Sequence[Decision],
     heading: str,
 ) -> None:
-    """Print it. `heading` goes before the number of days that run."""
-    keys = [one.partition_key for one in decisions]
+    """Print it. `heading` goes before the number of partitions that run."""
+    keys, noun = [one.partition_key for one in decisions], pipeline.partitions.noun
     console.print(
         f"[bold]{pipeline.name}[/bold] from {pipeline.source.name}, {keys[0]} to {keys[-1]}"
-        f" ({counted(len(keys))})"
+        f" ({counted(len(keys), noun)})"
     )
     runs = {one.partition_key: one.reason for one in decisions if one.runs}
     left = {one.partition_key: one.reason for one in decisions if not one.runs}
     if runs:
-        console.print(f"\n{heading}: [bold]{counted(len(runs))}[/bold]")
-        console.print(groups_table(grouped(keys, runs), header="why"))
+        console.print(f"\n{heading}: [bold]{counted(len(runs), noun)}[/bold]")
+        console.print(groups_table(grouped(keys, runs), noun=noun, header="why"))
     else:
         console.print(f"\n{heading}: nothing")
     if left:
-        console.print(f"\nleft alone: {counted(len(left))}")
-        console.print(groups_table(grouped(keys, left), header="why"))
-    show_source(console, keys, found.states)
-    _show_runs_in_flight(console, keys, found)
+        console.print(f"\nleft alone: {counted(len(left), noun)}")
+        console.print(groups_table(grouped(keys, left), noun=noun, header="why"))
+    show_source(console, keys, found.states, noun=noun)
+    _show_runs_in_flight(console, keys, found, noun)
     if runs:
         console.print(f"\n{_time(found, len(runs))}")
 
 
-def _show_runs_in_flight(console: Console, keys: Sequence[str], found: Standing) -> None:
+def _show_runs_in_flight(console: Console, keys: Sequence[str], found: Standing, noun: str) -> None:
     if not found.runs_are_known:
         console.print("\nDAGSTER_HOME is not set: runs in flight are not known.")
         return
     running = {one.partition_key: one.running for one in found.states if one.running}
     if not running:
-        console.print("\nin flight: no run that touches these days")
+        console.print(f"\nin flight: no run that touches these {noun}s")
     for group in grouped(keys, running):
         spans = ", ".join(span.words for span in group.spans)
         console.print(Text(f"\nin flight: {group.words} touches {spans}"))
 
 
-def _time(found: Standing, days: int) -> str:
-    guess = estimate(found.known.run_times, days)
+def _time(found: Standing, partitions: int) -> str:
+    guess = estimate(found.known.run_times, partitions)
     if guess is None:
         return "estimate: no history yet"
     least, most = seconds_text(guess.least), seconds_text(guess.most)

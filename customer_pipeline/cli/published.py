@@ -1,6 +1,6 @@
-"""The table of days that a run ends with: the counts at each stage, and what failed of what.
+"""The table of partitions that a run ends with: the counts at each stage, and what failed of what.
 
-What does not belong here: how days stand in general (`status.py`).
+What does not belong here: how partitions stand in general (`status.py`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def show_published(console: Console, pipeline: Pipeline, keys: Sequence[str]) -> None:
-    """A table with a row per day, out of the ledger, and below it what needs attention and why."""
+    """A table with a row per partition, out of the ledger, and below it what needs attention and why."""
     published, failures = {}, {}
     if pipeline.warehouse.exists:
         with pipeline.warehouse.read() as connection:
             published = published_partitions(connection, pipeline.name)
             failures = failures_of(connection, pipeline.name)
     table = Table(title=f"{pipeline.name} from {pipeline.source.name}", title_justify="left")
-    table.add_column("day", no_wrap=True)
+    table.add_column(pipeline.partitions.noun, no_wrap=True)
     for name in ("source rows", "quarantined", "loaded", "mart rows"):
         table.add_column(name, justify="right")
     table.add_column("verdict")

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.cli.days import counted
-from customer_pipeline.cli.execution import run_days
+from customer_pipeline.cli.execution import run_ranges
+from customer_pipeline.cli.keys import PipelineName, counted
 from customer_pipeline.cli.standing import unknown_feeds
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.pieces import pieces
@@ -30,6 +30,7 @@ from customer_pipeline.warehouse.schema import has_ledger
 
 
 def quarantine(
+    name: PipelineName = None,
     feed: Annotated[str | None, typer.Option(help="only this feed")] = None,
     first: Annotated[str | None, typer.Option("--from", metavar="YYYY-MM-DD")] = None,
     last: Annotated[str | None, typer.Option("--to", metavar="YYYY-MM-DD")] = None,
@@ -45,43 +46,48 @@ def quarantine(
         typer.Option("--export", help=f"write the rows to a file ({', '.join(FORMATS)})"),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="run their days again, after the rules were mended")
+        bool,
+        typer.Option("--retry", help="run their partitions again, after the rules were mended"),
     ] = False,
 ) -> None:
-    """Show the rows that could not be used, by day and reason."""
+    """Show the rows that could not be used, by partition and reason."""
     from customer_pipeline.orchestration.location import build_pipeline
 
     console, settings = Console(), load_settings()
-    pipeline = build_pipeline(settings)
-    if unknown := unknown_feeds(pipeline, [feed] if feed else [], where="quarantine"):
+    pipeline = build_pipeline(settings, name)
+    if unknown := unknown_feeds(pipeline.feeds, [feed] if feed else [], where="quarantine"):
         raise unknown
     for key in (first, last):
         if key is not None:
             pipeline.partitions.window(key)
-    choice = Choice(feed, kind, first, last, reason)
+    choice = Choice([feed] if feed else list(pipeline.feeds), kind, first, last, reason)
     with pipeline.warehouse.read() as connection:
         if not has_ledger(connection):
-            raise ConfigError("nothing was loaded yet", where="quarantine", todo="run a day first")
+            raise ConfigError(
+                "nothing was loaded yet",
+                where="quarantine",
+                todo=f"run {pipeline.partitions.one} first",
+            )
         found = groups(connection, choice)
         examples = rows(connection, choice, most=show) if show else []
-        days = partitions(connection, choice)
+        keys = partitions(connection, choice)
         written = export(connection, choice, file) if file else 0
     if not found:
         console.print("nothing is in quarantine")
         return
-    console.print(_table_of(found))
+    console.print(_table_of(found, pipeline.partitions.noun))
     for row in examples:
         console.print(_row(row), soft_wrap=True)
     if file:
         console.print(f"{written:,} rows written to {file}", markup=False)
     if retry:
-        ranges = pieces(pipeline.partitions.keys_between(days[0], days[-1]), days)
-        succeeded = run_days(console, settings, pipeline, ranges)
+        ranges = pieces(pipeline.partitions.keys_between(keys[0], keys[-1]), keys)
+        succeeded = run_ranges(console, settings, pipeline, ranges)
         raise typer.Exit(0 if succeeded else 1)
 
 
-def _table_of(found: list[Group]) -> Table:
-    table = Table("day", "feed", "kind", title_justify="left")
+def _table_of(found: list[Group], noun: str) -> Table:
+    table = Table(noun, "feed", "kind", title_justify="left")
     table.add_column("rows", justify="right")
     table.add_column("reason (of the first)")
     for group in found:
@@ -89,8 +95,8 @@ def _table_of(found: list[Group]) -> Table:
             group.partition_key, group.feed, group.kind, f"{group.rows:,}", Text(group.example)
         )
     total = sum(group.rows for group in found)
-    days = counted(len({group.partition_key for group in found}))
-    table.caption = f"{total:,} row{'' if total == 1 else 's'} of {days}"
+    them = counted(len({group.partition_key for group in found}), noun)
+    table.caption = f"{total:,} row{'' if total == 1 else 's'} of {them}"
     return table
 
 

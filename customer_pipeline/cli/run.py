@@ -1,41 +1,46 @@
-"""`customer-pipeline run`: days through the whole pipeline, in this process, without a daemon."""
+"""`customer-pipeline run`: partitions through the whole pipeline, in this process, without a daemon."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli.days import complete_days, days_between
-from customer_pipeline.cli.execution import run_days
+from customer_pipeline.cli.execution import run_ranges
+from customer_pipeline.cli.keys import PipelineName, complete_keys, keys_between
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import load_settings
 from customer_pipeline.source.partitions import Partitions
 
+if TYPE_CHECKING:
+    from customer_pipeline.orchestration.pipeline import Pipeline
+
 
 def run(
+    name: PipelineName = None,
     first: Annotated[
-        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="first day")
+        str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="first one")
     ] = None,
     last: Annotated[
-        str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="last day (default: --from)")
+        str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="last one (default: --from)")
     ] = None,
     recent: Annotated[
-        int | None, typer.Option("--last", min=1, help="instead: this many newest complete days")
+        int | None, typer.Option("--last", min=1, help="instead: this many newest complete ones")
     ] = None,
 ) -> None:
-    """Run days through the whole pipeline in one run, here and now, and show what is published.
+    """Run days (months, ...) through the whole pipeline in one run, here and now, and show what is
+    published.
 
     The reporting tables are brought up to it too.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 
     console, settings = Console(), load_settings()
-    pipeline = build_pipeline(settings)
+    pipeline = build_pipeline(settings, name)
     keys = _keys(pipeline.partitions, first, last, recent)
-    succeeded = run_days(console, settings, pipeline, [keys])
-    _next_steps(console, keys, succeeded=succeeded)
+    succeeded = run_ranges(console, settings, pipeline, [keys])
+    _next_steps(console, pipeline, keys, succeeded=succeeded)
     raise typer.Exit(0 if succeeded else 1)
 
 
@@ -43,15 +48,17 @@ def _keys(
     partitions: Partitions, first: str | None, last: str | None, recent: int | None
 ) -> list[str]:
     if first is not None and recent is None:
-        return days_between(partitions, first, last or first)
+        return keys_between(partitions, first, last or first)
     if recent is not None and first is None and last is None:
-        return complete_days(partitions)[-recent:]
+        return complete_keys(partitions)[-recent:]
     raise ConfigError(
-        "which days?", where="run", todo="give --from (and --to), or --last with a number"
+        f"which {partitions.noun}s?",
+        where="run",
+        todo="give --from (and --to), or --last with a number",
     )
 
 
-def _next_steps(console: Console, keys: list[str], *, succeeded: bool) -> None:
+def _next_steps(console: Console, pipeline: Pipeline, keys: list[str], *, succeeded: bool) -> None:
     if succeeded:
         console.print(
             "Next: run it again, and see that nothing changes; [bold]make dev[/bold] opens the UI"
@@ -59,6 +66,7 @@ def _next_steps(console: Console, keys: list[str], *, succeeded: bool) -> None:
         )
     else:
         console.print(
-            "Mend what the table says, then run the failed days again:"
-            f" [bold]customer-pipeline run --from {keys[0]} --to {keys[-1]}[/bold]"
+            f"Mend what the table says, then run the failed {pipeline.partitions.noun}s again:"
+            f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]",
+            soft_wrap=True,
         )

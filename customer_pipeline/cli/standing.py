@@ -1,4 +1,4 @@
-"""How days stand, for the commands that show or plan them: warehouse, source and runs in flight.
+"""How partitions stand, for the commands that show or plan them: warehouse, source and runs in flight.
 
 What belongs here: asking the three. What does not: what their answers mean (`planning/`), and how it
 is shown.
@@ -6,7 +6,7 @@ is shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """The states of the days asked for, and what they were made of. `runs_are_known`: there is a
-    Dagster instance, which tells of runs in flight. `record` is what it remembers of the same days,
+    """The states of the partitions asked for, and what they were made of. `runs_are_known`: there is a
+    Dagster instance, which tells of runs in flight. `record` is what it remembers of the same ones,
     where somebody wants to compare."""
 
     states: tuple[State, ...]
@@ -42,12 +42,12 @@ def standing(
     hash_all: bool = False,
     compare: bool = False,
 ) -> Standing:
-    """How the days `keys` stand now.
+    """How the partitions `keys` stand now.
 
     Args:
         look_at: the feeds whose deliveries are compared with what is loaded.
         hash_all: compare contents also where a file's size and time of change are as they were.
-        compare: also read Dagster's record of all these days, which takes a while.
+        compare: also read Dagster's record of all these, which takes a while.
 
     Raises:
         ConfigError: the warehouse cannot be read, or `DAGSTER_HOME` names no folder.
@@ -71,13 +71,14 @@ def standing(
         return Standing(tuple(found), known, instance is not None, record)
 
 
-def unknown_feeds(pipeline: Pipeline, feeds: Sequence[str], *, where: str) -> ConfigError | None:
-    """The error that names those of `feeds` that the source does not have."""
-    unknown = [repr(name) for name in feeds if name not in pipeline.feeds]
+def unknown_feeds(known: Iterable[str], feeds: Sequence[str], *, where: str) -> ConfigError | None:
+    """The error that names those of `feeds` that are not among the `known` ones."""
+    known = list(known)
+    unknown = [repr(name) for name in feeds if name not in known]
     if not unknown:
         return None
     return ConfigError(
         f"there is no feed {' and no feed '.join(unknown)}",
         where=where,
-        todo=f"one of {', '.join(pipeline.feeds)}",
+        todo=f"one of {', '.join(known)}",
     )

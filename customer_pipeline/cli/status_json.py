@@ -1,4 +1,8 @@
-"""`customer-pipeline status --json`: the same for scripts, with keys that stay (see README.md)."""
+"""`customer-pipeline status --json`: the same for scripts, with keys that stay (see README.md).
+
+Every partition stands under what people call it (`days`, and of each its `day`; `months`, and of each
+its `month`), and has its key as `partition` too, for scripts that read any pipeline's.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
 
-def status_json(pipeline: Pipeline, found: Standing, day: Detail | None) -> str:
-    """One JSON object, indented. `day` adds all about the one day that was asked for."""
-    totals = Counter(state.kind for state in found.states)
+def status_json(pipeline: Pipeline, found: Standing, detail: Detail | None) -> str:
+    """One JSON object, indented. `detail` is about the one partition that was asked for."""
+    totals, noun = Counter(state.kind for state in found.states), pipeline.partitions.noun
     content: dict[str, Any] = {
         "pipeline": pipeline.name,
         "source": pipeline.source.name,
@@ -26,24 +30,29 @@ def status_json(pipeline: Pipeline, found: Standing, day: Detail | None) -> str:
         "from": found.states[0].partition_key,
         "to": found.states[-1].partition_key,
         "totals": {kind: totals[kind] for kind in KINDS},
-        "days": [_state(state) for state in found.states],
+        "noun": noun,
+        f"{noun}s": [_state(state, noun) for state in found.states],
         "disagreements": (
             None
             if found.record is None
             else [
-                {"day": one.partition_key, "ledger": one.ledger, "dagster": one.dagster}
+                _named(one.partition_key, noun) | {"ledger": one.ledger, "dagster": one.dagster}
                 for one in found.record.disagreements
             ]
         ),
     }
-    if day is not None:
-        content["detail"] = asdict(day)
+    if detail is not None:
+        content["detail"] = asdict(detail)
     return json.dumps(content, indent=1, ensure_ascii=False, default=_text)
 
 
-def _state(state: State) -> dict[str, Any]:
+def _state(state: State, noun: str) -> dict[str, Any]:
     fields = asdict(state)
-    return {"day": fields.pop("partition_key"), "state": fields.pop("kind"), **fields}
+    return _named(fields.pop("partition_key"), noun) | {"state": fields.pop("kind"), **fields}
+
+
+def _named(key: str, noun: str) -> dict[str, Any]:
+    return {noun: key, "partition": key}
 
 
 def _text(value: object) -> str:

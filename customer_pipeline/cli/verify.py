@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.cli.days import counted, days_between
+from customer_pipeline.cli.keys import PipelineName, counted, keys_between
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.groups import Span
 from customer_pipeline.settings import load_settings
@@ -17,6 +17,7 @@ from customer_pipeline.warehouse.ledger import published_partitions
 
 
 def verify(
+    name: PipelineName = None,
     first: Annotated[
         str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: first published")
     ] = None,
@@ -31,24 +32,23 @@ def verify(
     from customer_pipeline.orchestration.location import build_pipeline
 
     console = Console()
-    pipeline = build_pipeline(load_settings())
+    pipeline = build_pipeline(load_settings(), name)
     with pipeline.warehouse.read() as connection:
         published = list(published_partitions(connection, pipeline.name))
     if not published and not (first and last):
         raise ConfigError("nothing is published yet", where="verify", todo="say --from and --to")
-    keys = days_between(pipeline.partitions, first or published[0], last or published[-1])
-    with console.status(f"verifying {counted(len(keys))}"):
+    keys = keys_between(pipeline.partitions, first or published[0], last or published[-1])
+    all_of_them = counted(len(keys), pipeline.partitions.noun)
+    with console.status(f"verifying {all_of_them}"):
         findings = pipeline.verifier.findings(pipeline.partitions.windows(keys), deep=deep)
     span = Span(keys[0], keys[-1]).words
     if not findings:
-        console.print(
-            f"[green]{span}: {counted(len(keys))} in order, from the source to the lake[/green]"
-        )
+        console.print(f"[green]{span}: {all_of_them} in order, from the source to the lake[/green]")
         return
-    table = Table("day", "where", "difference")
+    table = Table(pipeline.partitions.noun, "where", "difference")
     for finding in findings:
         table.add_row(finding.partition_key, finding.place, Text(finding.what))
     console.print(table)
-    days = len({finding.partition_key for finding in findings})
-    console.print(f"[red]{span}: {days} of {len(keys)} days differ[/red]")
+    different = len({finding.partition_key for finding in findings})
+    console.print(f"[red]{span}: {different} of {all_of_them} differ[/red]")
     raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""How states and groups of days are shown in a terminal.
+"""How states and groups of partitions are shown in a terminal.
 
 What does not belong here: what is shown, which each command knows.
 """
@@ -42,10 +42,15 @@ def state_text(state: str, words: str | None = None) -> Text:
     return Text(words or state, style=STYLES[state])
 
 
-def groups_table(groups: Iterable[Group], *, header: str) -> Table:
-    """A row per group: its days, how many they are, and what is said of them."""
+def groups_table(groups: Iterable[Group], *, noun: str, header: str) -> Table:
+    """A row per group: its partitions, how many they are, and what is said of them.
+
+    Args:
+        noun: what people call a partition.
+        header: above what is said.
+    """
     table = Table()
-    table.add_column("days", no_wrap=True)
+    table.add_column(f"{noun}s", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column(header, overflow="fold")
     for group in groups:
@@ -56,9 +61,11 @@ def groups_table(groups: Iterable[Group], *, header: str) -> Table:
     return table
 
 
-def show_source(console: Console, keys: Sequence[str], states: Iterable[State]) -> None:
+def show_source(
+    console: Console, keys: Sequence[str], states: Iterable[State], *, noun: str
+) -> None:
     """What is to be known of the source's deliveries that no run would change; often nothing."""
     words = {state.partition_key: "; ".join(state.source) for state in states if state.source}
     if words:
         console.print("\nat the source")
-        console.print(groups_table(grouped(keys, words), header="what to know"))
+        console.print(groups_table(grouped(keys, words), noun=noun, header="what to know"))

@@ -20,9 +20,16 @@ _LONGEST_WAIT = timedelta(hours=2)
 
 
 def look_at_followers(
-    warehouse: Warehouse, reporting: Reporting, lake: Lake, marts: Sequence[str], now: datetime
+    warehouse: Warehouse,
+    reporting: Reporting,
+    lake: Lake,
+    marts: Sequence[str],
+    now: datetime,
+    *,
+    called: str,
 ) -> Iterator[Finding]:
-    """Findings about both; none before there is a ledger.
+    """Findings about both, `called` so; none before something is published, and none about reporting
+    tables of a pipeline that has none.
 
     Raises:
         TransientError: the warehouse is held.
@@ -33,35 +40,42 @@ def look_at_followers(
     with warehouse.read() as connection:
         if has_ledger(connection) and newest_publication(connection, reporting.pipeline):
             pipeline = reporting.pipeline
-            yield from _LAKE.looked("tables", lambda: _lake(connection, pipeline, lake, marts))
-            yield _reporting(connection, reporting, now)
+            yield from _LAKE.looked(
+                called, lambda: _lake(connection, pipeline, lake, marts, called)
+            )
+            if reporting.tables:
+                yield _reporting(connection, reporting, now, called)
 
 
 def _lake(
-    connection: duckdb.DuckDBPyConnection, pipeline: str, lake: Lake, marts: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    pipeline: str,
+    lake: Lake,
+    marts: Sequence[str],
+    called: str,
 ) -> Iterator[Finding]:
     source, newest = warehouse_id(connection), newest_publication(connection, pipeline)
     behind = [mart for mart in marts if lake.table(mart).mark(source) != newest]
     if behind:
         yield _LAKE.warning(
-            "tables",
+            called,
             f"not up to what is published: {', '.join(behind)}",
-            "run a day: the next run takes in all that is lacking",
+            "run any partition: every run takes in all that is lacking",
         )
     else:
-        yield _LAKE.ok("tables", f"{len(marts)} tables hold all that is published")
+        yield _LAKE.ok(called, f"{len(marts)} tables hold all that is published")
 
 
 def _reporting(
-    connection: duckdb.DuckDBPyConnection, reporting: Reporting, now: datetime
+    connection: duckdb.DuckDBPyConnection, reporting: Reporting, now: datetime, called: str
 ) -> Finding:
     standing = reporting.standing(connection)
     if not standing.partitions:
-        return _REPORTING.ok("tables", "hold all that is published")
+        return _REPORTING.ok(called, "hold all that is published")
     since = standing.waiting_since
     words = f"lack {len(standing.partitions)} published partitions"
     todo = "run `dagster job execute -m customer_pipeline.definitions -j reporting_refresh`"
     if since is not None and now - since > _LONGEST_WAIT:
         words += f", the first since {since:%Y-%m-%d %H:%M} UTC"
-        return _REPORTING.problem("tables", words, todo)
-    return _REPORTING.warning("tables", words, f"wait for the sensor, or {todo}")
+        return _REPORTING.problem(called, words, todo)
+    return _REPORTING.warning(called, words, f"wait for the sensor, or {todo}")

@@ -26,8 +26,11 @@ def usable(project: DbtProject, scratch: Path) -> DbtProject:
     return project if writable else replace(project, cache=scratch)
 
 
-def look_at_models(project: DbtProject, pipeline: str) -> Iterator[Finding]:
-    """Findings about the project. Parses it when its files have changed, which takes seconds.
+def look_at_models(
+    project: DbtProject, pipeline: str, *, called: str = "models"
+) -> Iterator[Finding]:
+    """A finding, `called` so, about the project and what is in it for a pipeline. Parses it when its
+    files have changed, which takes seconds.
 
     Raises:
         ConfigError: there is no project.
@@ -44,6 +47,6 @@ def look_at_models(project: DbtProject, pipeline: str) -> Iterator[Finding]:
     state = "is parsed already" if fresh else "had changed, and parses"
     words = f"{len(models)} tables and {len(tests)} tests of {pipeline}; the project {state}"
     if models:
-        yield _AREA.ok("models", words)
+        yield _AREA.ok(called, words)
     else:
-        yield _AREA.problem("models", words, f"put models into models/{pipeline}")
+        yield _AREA.problem(called, words, f"put models into models/{pipeline}")

@@ -23,11 +23,16 @@ def look_for_overdue(
     partitions: Partitions,
     now: datetime,
     due_at: Callable[[Window], datetime],
+    *,
+    option: str,
 ) -> Iterator[Finding]:
     """One finding: whether the newest partition that is due at the moment `now` is in order, and how
     many right before it are not.
 
     Published, empty by rule and waived ones are in order.
+
+    Args:
+        option: what a command says to mean this pipeline (see `orchestration/pipeline.py`).
 
     Raises:
         TransientError: the warehouse is held.
@@ -36,17 +41,19 @@ def look_for_overdue(
     newest = partitions.windows(partitions.complete_keys(now)[-_LOOKED_AT:])
     due = [window for window in newest if due_at(window) <= now]
     if not due:
-        yield _AREA.ok(pipeline, "none is due yet")
+        yield _AREA.ok(pipeline, f"no {partitions.noun} is due yet")
         return
     if partitions.end is not None and now - partitions.end > _PAST:
-        yield _AREA.ok(pipeline, f"none is due any more: {due[-1].key} was the source's last")
+        yield _AREA.ok(
+            pipeline, f"no {partitions.noun} is due any more: {due[-1].key} was the last"
+        )
         return
     known = read_known(warehouse, pipeline, ())
     lacking = _lacking(due, known)
     if not lacking:
         yield _AREA.ok(pipeline, f"{due[-1].key}, the newest that is due, is in order")
     else:
-        yield _overdue(pipeline, lacking, known, due_at)
+        yield _overdue(pipeline, lacking, known, due_at, option)
 
 
 def _lacking(due: list[Window], known: Known) -> list[Window]:
@@ -61,7 +68,11 @@ def _lacking(due: list[Window], known: Known) -> list[Window]:
 
 
 def _overdue(
-    pipeline: str, lacking: list[Window], known: Known, due_at: Callable[[Window], datetime]
+    pipeline: str,
+    lacking: list[Window],
+    known: Known,
+    due_at: Callable[[Window], datetime],
+    option: str,
 ) -> Finding:
     first, newest = lacking[0], lacking[-1]
     due = due_at(newest)
@@ -74,4 +85,4 @@ def _overdue(
     if failure := known.failures.get(newest.key):
         words += f"; failed in {failure.stage}: {failure.reason}"
     span = f"--from {first.key} --to {newest.key}" if first != newest else f"--from {newest.key}"
-    return _AREA.problem(pipeline, words, f"`customer-pipeline run {span}`")
+    return _AREA.problem(pipeline, words, f"`customer-pipeline run{option} {span}`")

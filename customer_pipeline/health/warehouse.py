@@ -55,12 +55,12 @@ def _ledger(connection: duckdb.DuckDBPyConnection) -> Finding:
         return _AREA.warning(
             "ledger",
             "was made by an older version, and cannot be read before it is brought up to date",
-            "run a day: `customer-pipeline run --last 1`",
+            "let a run do it: `customer-pipeline run --last 1`",
         )
     return _AREA.warning(
         "ledger",
         "this file has none",
-        "run a day, or see that CUSTOMER_PIPELINE_WAREHOUSE is right",
+        "`customer-pipeline run --last 1`, or see that CUSTOMER_PIPELINE_WAREHOUSE is right",
     )
 
 

@@ -15,7 +15,7 @@ from customer_pipeline.orchestration.late_data import late_data_sensor
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_assets
 from customer_pipeline.orchestration.sensors import reporting_sensor
-from customer_pipeline.pipelines import PIPELINES, PipelineSpec, pipelines_of
+from customer_pipeline.pipelines import PIPELINES, PipelineSpec, option_of, pipelines_of
 from customer_pipeline.settings import Settings, environment
 from customer_pipeline.source.yaml.source_file import load_source
 
@@ -30,13 +30,9 @@ def build_pipelines(
     """
     source = load_source(settings.source_path, environment())
     project = DbtProject(settings.dbt_project_path, settings.dbt_cache_path)
-    first, *others = pipelines_of(source, pipelines)
+    specs = pipelines_of(source, pipelines)
     return [
-        Pipeline(first, settings, source, project),
-        *(
-            Pipeline(spec, settings, source, project, option=f" --pipeline {spec.name}")
-            for spec in others
-        ),
+        Pipeline(spec, settings, source, project, option=option_of(spec, specs)) for spec in specs
     ]
 
 

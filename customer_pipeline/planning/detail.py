@@ -5,7 +5,7 @@ What belongs here: gathering it. What does not: how the partition stands (`state
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import duckdb
@@ -49,7 +49,7 @@ def read_detail(
     pipeline: str,
     key: str,
     *,
-    feeds: Iterable[str],
+    feeds: Collection[str],
     marts: Iterable[str],
     column: PartitionColumn,
 ) -> Detail:
@@ -70,7 +70,7 @@ def read_detail(
         return Detail(
             tuple(loaded_deliveries(connection, feeds, key)),
             tuple(_mart_rows(connection, mart, column, key) for mart in marts),
-            tuple(groups(connection, Choice(first=key, last=key))),
+            tuple(groups(connection, Choice([*feeds], first=key, last=key))),
             tuple(attempts_at(connection, pipeline, key)),
             reasons_of(connection, pipeline),
             tuple(schema_drift(connection, feeds, at=key)),

@@ -6,6 +6,7 @@ What belongs here: reading `ops.quarantine`. What does not: filling it (`stages/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ FORMATS = {".csv": "csv, header", ".jsonl": "json", ".parquet": "parquet"}
 _CHOSEN = """
 from ops.quarantine
 where
-    ($feed is null or feed = $feed)
+    feed in (select unnest($feeds))
     and ($kind is null or kind = $kind)
     and ($first is null or partition_key >= $first)
     and ($last is null or partition_key <= $last)
@@ -30,10 +31,10 @@ where
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows: None means all. `first` and `last` are partition keys, both included, and
-    `reason` is a text that the reason contains."""
+    """Which rows of these feeds: None means all. `first` and `last` are partition keys, both
+    included, and `reason` is a text that the reason contains."""
 
-    feed: str | None = None
+    feeds: Sequence[str]
     kind: str | None = None
     first: str | None = None
     last: str | None = None

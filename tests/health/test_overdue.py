@@ -46,7 +46,9 @@ class Ledger:
     def look(self, moment: str, zone: ZoneInfo = LONDON, last: date | None = None) -> Finding:
         partitions = DailyPartitions(date(2026, 1, 1), last, zone)
         now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
-        (found,) = look_for_overdue(self.warehouse, "daily", partitions, now, _six_hours_after)
+        (found,) = look_for_overdue(
+            self.warehouse, "daily", partitions, now, _six_hours_after, option=" --pipeline daily"
+        )
         return found
 
 
@@ -80,7 +82,9 @@ def test_an_overdue_day_is_named_with_when_it_was_due_and_what_to_run(ledger: Le
     found = ledger.look("2026-03-10T12:00")
     assert "2026-03-09 is not published, and was due by 2026-03-10 06:00 GMT" in found.words
     assert "nor are 2 before it" in found.words
-    assert found.todo == "`customer-pipeline run --from 2026-03-07 --to 2026-03-09`"
+    assert (
+        found.todo == "`customer-pipeline run --pipeline daily --from 2026-03-07 --to 2026-03-09`"
+    )
 
 
 def test_six_hours_are_six_hours_also_when_the_clocks_change(ledger: Ledger) -> None:

@@ -87,7 +87,11 @@ def test_a_function_is_asked_whether_it_can_be_reached(tmp_path: Path) -> None:
     assert "the shop does not answer" in found.words
 
 
-def test_a_source_that_begins_in_future_says_so(shop: Shop) -> None:
-    found = _look(shop, datetime(2026, 3, 1, 12, tzinfo=UTC))
-    assert found["orders"].level == "warning"
-    assert "no day is over yet" in found["orders"].words
+def test_a_feed_of_which_nothing_is_over_yet_says_so(tmp_path: Path) -> None:
+    monthly = SOURCE.replace("  events:\n", "  events:\n    partitions: monthly\n")
+    shop = Shop(tmp_path, source=monthly)
+    for moment, orders in ((1, "no day is over yet since 2026-03-01"), (12, "no file at all")):
+        found = _look(shop, datetime(2026, 3, moment, 12, tzinfo=UTC))
+        assert found["orders"].words.startswith(orders)
+        assert found["events"].words == "no month is over yet since 2026-03-01"
+        assert found["events"].level == "warning"

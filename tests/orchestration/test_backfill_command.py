@@ -138,14 +138,14 @@ def test_a_first_day_that_differs_from_its_source_keeps_the_rest_from_starting(
     delivered: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The delivery is another one a moment after the run, as when a source is still being written."""
-    run_days = InThisProcess.days
+    run_days = InThisProcess.run
 
     def run_and_deliver(here: InThisProcess, keys: Sequence[str], *rest: Any) -> bool:
         succeeded = run_days(here, keys, *rest)
         delivered.deliver_day(keys[0], price="9.99")
         return succeeded
 
-    monkeypatch.setattr(InThisProcess, "days", run_and_deliver)
+    monkeypatch.setattr(InThisProcess, "run", run_and_deliver)
     done = typed()
     assert done.exit_code == 1
     assert [day for day, _, _ in attempts(delivered)] == DAYS[:1]
@@ -204,7 +204,7 @@ def test_while_it_works_here_no_other_backfill_can_begin(
     delivered: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = delivered.settings.data_path / ".backfill.lock"
-    run_days, refused = InThisProcess.days, []
+    run_days, refused = InThisProcess.run, []
 
     def run_and_look(here: InThisProcess, keys: Sequence[str], *rest: Any) -> bool:
         with pytest.raises(Timeout):
@@ -212,7 +212,7 @@ def test_while_it_works_here_no_other_backfill_can_begin(
         refused.append(list(keys))
         return run_days(here, keys, *rest)
 
-    monkeypatch.setattr(InThisProcess, "days", run_and_look)
+    monkeypatch.setattr(InThisProcess, "run", run_and_look)
     assert typed().exit_code == 0
     assert refused == [DAYS[:1], DAYS[1:]]
 
@@ -227,20 +227,20 @@ def test_while_it_works_here_no_other_backfill_can_begin(
 def test_an_interruption_leaves_whole_days_and_says_how_to_go_on(
     delivered: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_days = InThisProcess.days
+    run_days = InThisProcess.run
 
     def run_or_stop(here: InThisProcess, keys: Sequence[str], *rest: Any) -> bool:
         if keys[0] == DAYS[5]:
             raise dg.DagsterExecutionInterruptedError
         return run_days(here, keys, *rest)
 
-    monkeypatch.setattr(InThisProcess, "days", run_or_stop)
+    monkeypatch.setattr(InThisProcess, "run", run_or_stop)
     done = typed("--verify-first", "1", "--days-per-run", "2")
     assert done.exit_code == 130, done.output
     assert "5 of 8 days done" in done.output
     assert "stopped, or not begun" in done.output
     assert f"backfill --resume {backfill_id(delivered)}" in done.output
-    monkeypatch.setattr(InThisProcess, "days", run_days)
+    monkeypatch.setattr(InThisProcess, "run", run_days)
     assert typed("--resume", backfill_id(delivered)).exit_code == 0
     assert days_of_runs(delivered) == [
         *(DAYS[:1], DAYS[1:3], DAYS[3:5]),

@@ -243,7 +243,7 @@ def _run_killed_long_ago(shop: Shop, home: Home) -> None:
             *(_not_published, ("partitions", "daily_customers"), "problem", f"{YESTERDAY} is not"),
             f"customer-pipeline run --from {YESTERDAY}",
         ),
-        (_lake_gone, ("lake", "tables"), "warning", "fct_orders", "run a day"),
+        (_lake_gone, ("lake", "tables"), "warning", "fct_orders", "run any partition"),
         (_reporting_behind, ("reporting", "tables"), "warning", "lack 1 ", "reporting_refresh"),
         (_settings_of_dagster, ("dagster", "dagster.yaml"), "warning", "run_retries", "copy"),
         (_own_run_queue, ("dagster", "dagster.yaml"), "warning", "OrderedRunQueue", "copy"),
@@ -305,7 +305,7 @@ def test_settings_that_cannot_be_read_are_a_line_too(
     assert (done.exit_code, done.exception.__class__) == (1, SystemExit)
     level, words, _ = said()[0]["settings", "values"]
     assert (level, "CUSTOMER_PIPELINE_LOCK_TIMEOUT='long'" in words) == ("problem", True)
-    assert said("--quick")[0]["partitions", "daily_customers"][0] == "problem"
+    assert said("--quick")[0]["partitions", "overdue"][0] == "problem"
 
 
 def test_a_home_that_is_none_is_a_line_too(sound: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

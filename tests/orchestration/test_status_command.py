@@ -84,7 +84,8 @@ def test_all_well_is_said_and_ends_with_exit_code_zero(mixed: Shop) -> None:
 def test_json_has_the_same_for_scripts(mixed: Shop) -> None:
     found = as_json(*RANGE)
     assert list(found) == [
-        *("pipeline", "source", "code_version", "from", "to", "totals", "days", "disagreements"),
+        *("pipeline", "source", "code_version", "from", "to", "totals", "noun", "days"),
+        "disagreements",
     ]
     assert found["totals"] == {
         "published": 5,
@@ -99,6 +100,7 @@ def test_json_has_the_same_for_scripts(mixed: Shop) -> None:
     assert list(day) == [
         *(
             "day",
+            "partition",
             "state",
             "reasons",
             "stale",
@@ -186,7 +188,7 @@ def test_where_dagsters_record_tells_another_story_the_ledgers_is_shown_and_both
     found = as_json("--from", DAYS[0], "--to", DAYS[2])
     assert [day["state"] for day in found["days"]] == ["published"] * 3
     assert found["disagreements"] == [
-        {"day": DAYS[1], "ledger": "published", "dagster": "failed"},
+        {"day": DAYS[1], "partition": DAYS[1], "ledger": "published", "dagster": "failed"},
     ]
     done = typed("--from", DAYS[0], "--to", DAYS[2])
     assert done.exit_code == 0
@@ -203,7 +205,7 @@ def test_a_warehouse_that_was_lost_makes_its_days_missing_whatever_dagster_remem
     monkeypatch.setenv("DAGSTER_HOME", str(home.folder))
     found = as_json("--from", DAYS[0], "--to", DAYS[0])
     assert found["disagreements"] == [
-        {"day": DAYS[0], "ledger": "missing", "dagster": "materialized"}
+        {"day": DAYS[0], "partition": DAYS[0], "ledger": "missing", "dagster": "materialized"}
     ]
 
 

@@ -155,7 +155,8 @@ class RideShop(Shop):
         rides = [spec for spec in specs if spec != DAILY]
         days = SOURCE.partition("feeds:\n")[2] if DAILY in specs else ""
         source = _HEAD + days + "".join(map(_declared, rides))
-        super().__init__(root, source=source, dbt_cache=models.cache)
+        there = (root / "data" / ".dbt").exists()
+        super().__init__(root, source=source, dbt_cache=None if there else models.cache)
         self.models = models.folder
         self.specs = specs
         for spec in rides:

@@ -1,5 +1,5 @@
-"""Taking turns: two backfills look at the days, and begin theirs, one after the other, so that neither
-begins what the other has just begun.
+"""Taking turns: two backfills look at the partitions, and begin theirs, one after the other, so that
+neither begins what the other has just begun.
 
 What does not belong here: who has begun what (`orchestration/instance_view.py`).
 """

@@ -1,7 +1,7 @@
-"""`customer-pipeline backfill`: days done again, a few first and verified, and then the rest.
+"""`customer-pipeline backfill`: partitions done again, a few first and verified, and then the rest.
 
 What belongs here: the command, from what was typed to the exit code. What does not: the course of a
-backfill (`flow.py`), and backfills that are under way (`control.py`).
+backfill (`flow.py`), and backfills that were begun already (`control.py`, `earlier.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from rich.console import Console
 from customer_pipeline.cli.backfill.asked import Asked
 from customer_pipeline.cli.backfill.claim import Claim
 from customer_pipeline.cli.backfill.control import cancel_backfill, change_limit
+from customer_pipeline.cli.backfill.earlier import earlier, resumed
 from customer_pipeline.cli.backfill.flow import Course, Flow
 from customer_pipeline.cli.backfill.report import report, say_how_to_go_on
 from customer_pipeline.cli.backfill.workers import (
@@ -29,16 +30,15 @@ from customer_pipeline.cli.backfill.workers import (
     InProcess,
     Worker,
 )
-from customer_pipeline.cli.days import FirstDay, LastDay, counted
 from customer_pipeline.cli.execution import in_this_process
 from customer_pipeline.cli.instance import kept_instance
+from customer_pipeline.cli.keys import FirstKey, LastKey, PipelineName, counted
 from customer_pipeline.cli.person import who
-from customer_pipeline.cli.planned import ComparedFeeds, asked_days, compared_feeds, show_plan
+from customer_pipeline.cli.planned import ComparedFeeds, asked_keys, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
 from customer_pipeline.errors import ConfigError, PipelineError
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.settings import Settings, load_settings
-from customer_pipeline.warehouse.backfills import Backfill, find_backfill
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
@@ -47,18 +47,25 @@ _INTERRUPTED = 130
 
 
 def backfill(
-    first: FirstDay = None,
-    last: LastDay = None,
+    name: PipelineName = None,
+    first: FirstKey = None,
+    last: LastKey = None,
     redo: Annotated[
-        Redo, typer.Option(help="as for plan: missing also takes failed days")
+        Redo, typer.Option(help="as for plan: missing also takes failed ones")
     ] = "missing",
     feeds: ComparedFeeds = None,
     verify_first: Annotated[
         int,
-        typer.Option(min=0, help="so many days run alone and are verified, before the rest starts"),
+        typer.Option(min=0, help="so many run alone and are verified, before the rest starts"),
     ] = 1,
-    days_per_run: Annotated[
-        int | None, typer.Option(min=1, help="default: all days without a gap in one run")
+    longest_run: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions-per-run",
+            "--days-per-run",
+            min=1,
+            help="default: all without a gap in one run",
+        ),
     ] = None,
     max_active_runs: Annotated[
         int | None, typer.Option(min=1, help="default: what Dagster's instance allows")
@@ -81,23 +88,25 @@ def backfill(
     ] = None,
     cancel: Annotated[str | None, typer.Option(metavar="ID", help="stop one that runs")] = None,
 ) -> None:
-    """Run days through the whole pipeline, with Dagster's backfills, or here with --local.
+    """Run days (months, ...) through the whole pipeline, with Dagster's backfills, or here with --local.
 
-    The first days run alone, and are verified before any other starts.
-    Exit code 0 only when every day is done and verified.
+    The first run alone, and are verified before any other starts.
+    Exit code 0 only when all are done and verified.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 
     console, settings = Console(), load_settings()
-    pipeline = build_pipeline(settings)
     if cancel is not None:
-        return cancel_backfill(console, _recorded(pipeline, cancel).backfill_id)
+        return cancel_backfill(console, *earlier(settings, cancel, name))
     if change is not None:
         if max_active_runs is None:
             raise ConfigError("--change needs --max-active-runs", where="backfill")
-        return change_limit(
-            console, pipeline, _recorded(pipeline, change).backfill_id, max_active_runs
-        )
+        return change_limit(console, *earlier(settings, change, name), max_active_runs)
+    begun = None
+    if resume is not None:
+        pipeline, begun = earlier(settings, resume, name)
+    else:
+        pipeline = build_pipeline(settings, name)
     if local and (no_wait or max_active_runs):
         raise ConfigError(
             "--local does one run at a time, and waits for it",
@@ -105,17 +114,17 @@ def backfill(
             todo="leave out --no-wait and --max-active-runs",
         )
     asked = Asked(
-        keys=tuple(asked_days(pipeline, first, last, feeds or [], where="backfill")),
+        keys=tuple(asked_keys(pipeline, first, last, feeds or [], where="backfill")),
         redo=redo,
         look_at=tuple(compared_feeds(pipeline, redo, feeds or [])),
         verify_first=verify_first,
-        days_per_run=days_per_run,
+        longest_run=longest_run,
         max_active_runs=max_active_runs,
         newest_first=newest_first,
         reason=" ".join(reason.split()),
     )
-    if resume is not None:
-        asked = _resumed(_recorded(pipeline, resume), asked, named=bool(first or last))
+    if begun is not None:
+        asked = resumed(begun, asked, named=bool(first or last))
     code = _carry_out(console, settings, pipeline, asked, yes=yes, wait=not no_wait, local=local)
     raise typer.Exit(code)
 
@@ -131,9 +140,9 @@ def _carry_out(
     local: bool,
 ) -> int:
     """Do it, after the plan was shown and agreed to; returns the exit code."""
-    backfill_id = secrets.token_hex(4)
+    backfill_id, noun = secrets.token_hex(4), pipeline.partitions.noun
     with _worker(console, settings, pipeline, asked, backfill_id, local=local) as worker:
-        with console.status(f"looking at {counted(len(asked.keys))}"):
+        with console.status(f"looking at {counted(len(asked.keys), noun)}"):
             found = standing(pipeline, asked.keys, look_at=asked.look_at)
         decisions = asked.decide(found.states)
         show_plan(console, pipeline, found, decisions, "would run")
@@ -141,7 +150,7 @@ def _carry_out(
         if not planned:
             console.print("Nothing to launch.")
             return 0
-        _agree(len(planned), yes=yes)
+        _agree(counted(len(planned), noun), yes=yes)
         flow = Flow(
             console=console,
             pipeline=pipeline,
@@ -237,7 +246,7 @@ def _worker(
         yield ByTheDaemon(instance, pipeline, replace(launch, max_active_runs=limit), calendar)
 
 
-def _agree(days: int, *, yes: bool) -> None:
+def _agree(what: str, *, yes: bool) -> None:
     """Ask whether to go on.
 
     Raises:
@@ -247,41 +256,4 @@ def _agree(days: int, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise ConfigError("nobody is there to agree to it", where="backfill", todo="say --yes")
-    typer.confirm(f"Run {counted(days)}?", abort=True)
-
-
-def _recorded(pipeline: Pipeline, backfill_id: str) -> Backfill:
-    """The backfill of that id, which may be cut short.
-
-    Raises:
-        ConfigError: the ledger does not know it.
-    """
-    found = None
-    if pipeline.warehouse.exists:
-        with pipeline.warehouse.read() as connection:
-            found = find_backfill(connection, backfill_id)
-    if found is None:
-        raise ConfigError(
-            f"there is no backfill {backfill_id}",
-            where="backfill",
-            todo="its id was printed when it began",
-        )
-    return found
-
-
-def _resumed(earlier: Backfill, asked: Asked, *, named: bool) -> Asked:
-    """What goes on with an earlier backfill: its days and its reason, and for the rest what was
-    typed now."""
-    if named:
-        raise ConfigError(
-            "--resume is about the days of that backfill",
-            where="backfill",
-            todo="leave --from and --to out",
-        )
-    return replace(
-        asked,
-        keys=earlier.partition_keys,
-        look_at=(),
-        resumes=earlier.launched_at,
-        reason=asked.reason or earlier.reason,
-    )
+    typer.confirm(f"Run {what}?", abort=True)

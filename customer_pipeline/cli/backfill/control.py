@@ -12,6 +12,7 @@ from rich.console import Console
 
 from customer_pipeline.cli.instance import kept_instance
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.warehouse.backfills import Backfill
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _PATIENCE = 120.0
 
 
-def cancel_backfill(console: Console, backfill_id: str) -> None:
+def cancel_backfill(console: Console, pipeline: Pipeline, backfill: Backfill) -> None:
     """Cancel what is under way of a backfill.
 
     Raises:
@@ -31,6 +32,7 @@ def cancel_backfill(console: Console, backfill_id: str) -> None:
     from customer_pipeline.orchestration.backfill_progress import active_backfills
     from customer_pipeline.orchestration.backfills import cancel
 
+    backfill_id = backfill.backfill_id
     with kept_instance() as instance:
         active = active_backfills(_known(instance), backfill_id)
     if not active:
@@ -39,11 +41,13 @@ def cancel_backfill(console: Console, backfill_id: str) -> None:
         cancel([one.backfill_id for one in active])
     console.print(
         f"backfill {backfill_id} is being cancelled: nothing more of it starts, and what runs is"
-        " stopped within half a minute; a day is published whole or not at all"
+        f" stopped within half a minute; {pipeline.partitions.one} is published whole or not at all"
     )
 
 
-def change_limit(console: Console, pipeline: Pipeline, backfill_id: str, active_runs: int) -> None:
+def change_limit(
+    console: Console, pipeline: Pipeline, backfill: Backfill, active_runs: int
+) -> None:
     """Let that many runs of a backfill work at once from now on, those that wait included.
 
     Raises:
@@ -53,6 +57,7 @@ def change_limit(console: Console, pipeline: Pipeline, backfill_id: str, active_
     from customer_pipeline.orchestration.instance_view import partitions_without_run
     from customer_pipeline.orchestration.run_limits import checked_limit, limit_runs
 
+    backfill_id = backfill.backfill_id
     with kept_instance() as kept:
         instance = _known(kept)
         limit, until = checked_limit(instance, active_runs), time.monotonic() + _PATIENCE

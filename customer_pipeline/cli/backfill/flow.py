@@ -1,4 +1,4 @@
-"""A backfill from its first day to its last: the first days alone, verified, and then the rest.
+"""A backfill from its first partition to its last: the first alone, verified, and then the rest.
 
 What belongs here: the order of things, and that nothing is begun twice. What does not: who does the
 work (`workers.py`), and what is said at the end (`report.py`).
@@ -19,7 +19,7 @@ from customer_pipeline.cli.backfill.claim import Claim
 from customer_pipeline.cli.backfill.tally import read_tally
 from customer_pipeline.cli.backfill.view import View
 from customer_pipeline.cli.backfill.workers import Worker
-from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.standing import standing
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.verification.findings import Finding
@@ -39,10 +39,10 @@ class Course:
     """What has become of a backfill so far.
 
     Args:
-        keys: the days that it is about, in their order; empty when nothing was left to do.
-        unfinished: days that no run has brought to an end, each with the reason.
-        held_back: why the days after the first ones were never started, if they were not.
-        findings: where days that are done differ from their source.
+        keys: the partitions that it is about, in their order; empty when nothing was left to do.
+        unfinished: those that no run has brought to an end, each with the reason.
+        held_back: why those after the first ones were never started, if they were not.
+        findings: where those that are done differ from their source.
         left: it goes on by itself, or was stopped.
     """
 
@@ -55,7 +55,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Flow:
-    """A backfill and what it needs. `planned` are the days that the plan has shown to run,
+    """A backfill and what it needs. `planned` are the partitions that the plan has shown to run,
     `launched_by` is a person's name, `run_times` are of earlier runs."""
 
     console: Console
@@ -101,48 +101,50 @@ class Flow:
     def stop(self, course: Course) -> None:
         """Stop what is under way."""
         course.left = True
-        with View(self.console, len(course.keys), None) as view:
+        with View(self.console, len(course.keys), self._noun, None) as view:
             self.worker.stop(view)
 
     def _parted(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """The days that come first and alone, and the rest."""
+        """The partitions that come first and alone, and the rest."""
         return keys[: self.asked.verify_first], keys[self.asked.verify_first :]
 
     def _to_do(self, keys: Sequence[str]) -> list[str]:
-        """Those of the days that are to run, as they stand now, in their order."""
+        """Those that are to run, as they stand now, in their order."""
         found = standing(self.pipeline, sorted(keys), look_at=self.asked.look_at)
         decisions = self.asked.decide(found.states)
         left = [one.partition_key for one in decisions if not one.runs]
         if left and len(left) < len(keys):
-            self.console.print(f"{_few(left)}: left to others, who have begun meanwhile")
+            self.console.print(f"{self._few(left)}: left to others, who have begun meanwhile")
         return self.asked.in_order([one.partition_key for one in decisions if one.runs])
 
     def _begin(self, keys: Sequence[str], which: str) -> None:
         runs = self.asked.runs_of(self.pipeline.partitions.complete_keys(datetime.now(UTC)), keys)
-        days = keys[0] if len(keys) == 1 else counted(len(keys))
+        them = keys[0] if len(keys) == 1 else self._counted(keys)
         number = "one run" if len(runs) == 1 else f"{len(runs)} runs"
         with self.console.status(f"launching {number}"):
             self.worker.start(runs)
-        self.console.print(f"{f'{which}: ' if which else ''}{days} in {number}", highlight=False)
+        self.console.print(f"{f'{which}: ' if which else ''}{them} in {number}", highlight=False)
 
     def _follow(self, course: Course, keys: Sequence[str]) -> list[str]:
-        """Wait for the end of these days, and verify those that are done, which are returned."""
+        """Wait for the end of these partitions, and verify those that are done, which are returned."""
         guess = estimate(self.run_times, len(keys))
-        with View(self.console, len(keys), guess.most if guess else None) as view:
+        with View(self.console, len(keys), self._noun, guess.most if guess else None) as view:
             course.unfinished |= self.worker.follow(view)
         done = sorted(read_tally(self.pipeline, self.backfill_id, keys).done)
         if not done:
             return done
-        with self.console.status(f"verifying {counted(len(done))}"):
+        with self.console.status(f"verifying {self._counted(done)}"):
             windows = self.pipeline.partitions.windows(done)
             found = self.pipeline.verifier.findings(windows)
         course.findings += found
         if not found:
-            self.console.print(f"[green]{counted(len(done))} verified, from source to lake[/green]")
+            self.console.print(
+                f"[green]{self._counted(done)} verified, from source to lake[/green]"
+            )
         return done
 
     def _mistrust(self, course: Course, first: Sequence[str], done: Sequence[str]) -> str:
-        """Why the first days are no reason to go on; empty when they are."""
+        """Why the first are no reason to go on; empty when they are."""
         if bad := [key for key in first if key not in done]:
             return f"{bad[0]}, one of the first, could not be published"
         if course.findings:
@@ -163,6 +165,14 @@ class Flow:
             ensure_ledger(connection)
             record_backfill(connection, row)
 
+    @property
+    def _noun(self) -> str:
+        return self.pipeline.partitions.noun
 
-def _few(keys: Sequence[str]) -> str:
-    return ", ".join(keys) if len(keys) <= _NAMED else f"{counted(len(keys))} from {keys[0]} on"
+    def _counted(self, keys: Sequence[str]) -> str:
+        return counted(len(keys), self._noun)
+
+    def _few(self, keys: Sequence[str]) -> str:
+        if len(keys) <= _NAMED:
+            return ", ".join(keys)
+        return f"{self._counted(keys)} from {keys[0]} on"

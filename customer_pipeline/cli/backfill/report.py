@@ -1,4 +1,4 @@
-"""What a backfill ends with: what was done, a line for every day that was not, and what to do next.
+"""What a backfill ends with: what was done, a line for every partition that was not, and what to do next.
 
 What does not belong here: finding out (`flow.py`).
 """
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from customer_pipeline.cli.backfill.flow import Course
 from customer_pipeline.cli.backfill.tally import Tally, read_tally
-from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.words import groups_table
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.planning.groups import grouped
@@ -27,25 +27,25 @@ def report(
     console: Console, pipeline: Pipeline, backfill_id: str, course: Course, seconds: float
 ) -> bool:
     """Print it; returns whether all is well."""
-    keys = sorted(course.keys)
+    keys, noun = sorted(course.keys), pipeline.partitions.noun
     tally = read_tally(pipeline, backfill_id, keys)
     words = dict(_words(keys, tally, course))
-    not_done = f", [red]{counted(len(words))} not[/red]" if words else ""
+    not_done = f", [red]{counted(len(words), noun)} not[/red]" if words else ""
     rows = f", {tally.rows:,} source rows" if tally.rows else ""
     console.print(
-        f"\nbackfill [bold]{backfill_id}[/bold]: {len(tally.done)} of {counted(len(keys))} done in"
+        f"\nbackfill [bold]{backfill_id}[/bold]: {len(tally.done)} of {counted(len(keys), noun)} done in"
         f" {seconds_text(seconds)}{rows}{not_done}"
     )
     if words:
-        console.print(groups_table(grouped(keys, words), header="why not"))
+        console.print(groups_table(grouped(keys, words), noun=noun, header="why not"))
     if course.findings:
-        console.print(_differences(course))
+        console.print(_differences(course, noun))
     # Such as that of a code server which was started before the code changed.
     versions = [one.code_version for one in tally.published.values()]
     other_code = len(versions) - versions.count(pipeline.code_version)
     if other_code:
         console.print(
-            f"[yellow]{counted(other_code)} published by other code than this command's: reload the"
+            f"[yellow]{counted(other_code, noun)} published by other code than this command's: reload the"
             " code location (in the UI under Deployment), and run with --redo stale[/yellow]"
         )
     well = not (words or course.findings or other_code)
@@ -56,7 +56,7 @@ def report(
 
 
 def _words(keys: Sequence[str], tally: Tally, course: Course) -> Iterator[tuple[str, str]]:
-    """Why each day that is not done is not."""
+    """Why each partition that is not done is not."""
     for key in keys:
         if key in tally.done:
             continue
@@ -76,8 +76,8 @@ def _words(keys: Sequence[str], tally: Tally, course: Course) -> Iterator[tuple[
             )
 
 
-def _differences(course: Course) -> Table:
-    table = Table("day", "where", "difference")
+def _differences(course: Course, noun: str) -> Table:
+    table = Table(noun, "where", "difference")
     for finding in course.findings:
         table.add_row(finding.partition_key, finding.place, Text(finding.what))
     return table

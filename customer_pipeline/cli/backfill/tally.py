@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tally:
-    """The days of a backfill that are done (published, or empty by rule) and those that failed, each
+    """The partitions of a backfill that are done (published, or empty by rule) and those that failed, each
     with the attempt that says so, and what is published of those that are done."""
 
     done: Mapping[str, Attempt] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Tally:
 def read_tally(
     pipeline: Pipeline, backfill_id: str, keys: Sequence[str], *, lock_timeout: float | None = None
 ) -> Tally:
-    """What the ledger says of the days `keys` in that backfill.
+    """What the ledger says of the partitions `keys` in that backfill.
 
     Args:
         lock_timeout: seconds to wait for the warehouse, if not as long as everywhere.

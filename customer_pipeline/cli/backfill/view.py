@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.backfill.tally import Tally
-from customer_pipeline.cli.days import counted
+from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.words import STYLES, SYMBOLS
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.planning.groups import Span
@@ -32,7 +32,7 @@ _BAR_WIDTH = 30
 
 @dataclass(frozen=True)
 class Working:
-    """A run that works now: its days, what it does, and for how many seconds already."""
+    """A run that works now: its partitions, what it does, and for how many seconds already."""
 
     run_id: str
     keys: Sequence[str]
@@ -41,14 +41,17 @@ class Working:
 
 
 class View:
-    """Shows how far a backfill of `days` days is, until the block ends.
+    """Shows how far a backfill is, until the block ends.
 
     Args:
+        size: how many partitions it is about.
+        noun: what people call one.
         estimate: seconds that it may take, by what earlier runs took; None if that is not known.
     """
 
-    def __init__(self, console: Console, days: int, estimate: float | None) -> None:
-        self._console, self._days, self._estimate = console, days, estimate
+    def __init__(self, console: Console, size: int, noun: str, estimate: float | None) -> None:
+        self._console, self._size, self._noun = console, size, noun
+        self._estimate = estimate
         self._begun = time.monotonic()
         self._tally, self._working, self._waiting = Tally(), (), 0
         self._said = ""
@@ -86,7 +89,7 @@ class View:
         over = len(self._tally.done) + len(self._tally.failed)
         line = Table.grid(padding=(0, 1))
         line.add_row(
-            ProgressBar(total=self._days, completed=over, width=_BAR_WIDTH),
+            ProgressBar(total=self._size, completed=over, width=_BAR_WIDTH),
             f"{seconds_text(self.seconds)}{self._left(over)}",
         )
         runs = [_line(run) for run in self._working[:_RUNS_SHOWN]]
@@ -112,7 +115,7 @@ class View:
     def _counts(self) -> Text:
         tally = self._tally
         return Text.assemble(
-            f"{len(tally.done)} of {counted(self._days)} done",
+            f"{len(tally.done)} of {counted(self._size, self._noun)} done",
             *([(f", {len(tally.failed)} failed", STYLES["failed"])] if tally.failed else []),
             f", {len(self._working)} at work" if len(self._working) == 1 else "",
             f", {len(self._working)} runs at work" if len(self._working) > 1 else "",
@@ -122,7 +125,7 @@ class View:
     def _left(self, over: int) -> str:
         """The time left, going by what is over, or else by earlier runs."""
         if over:
-            left = self.seconds / over * (self._days - over)
+            left = self.seconds / over * (self._size - over)
         elif self._estimate is not None:
             left = self._estimate - self.seconds
         else:
@@ -131,10 +134,10 @@ class View:
 
 
 def _line(run: Working) -> Text:
-    days = Span(run.keys[0], run.keys[-1]).words
+    keys = Span(run.keys[0], run.keys[-1]).words
     return Text.assemble(
         (f"  {SYMBOLS['running']} ", STYLES["running"]),
-        f"{days}  run {run.run_id[:8]}  {run.step}  {seconds_text(run.seconds)}",
+        f"{keys}  run {run.run_id[:8]}  {run.step}  {seconds_text(run.seconds)}",
         no_wrap=True,
         overflow="ellipsis",
     )

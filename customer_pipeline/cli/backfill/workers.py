@@ -1,6 +1,6 @@
 """Who does the work of a backfill: Dagster's daemon, or this process.
 
-Both take runs (each a list of days without a gap), and return, for every day that they have not
+Both take runs (each a list of partitions without a gap), and return, for every one that they have not
 brought to an end, why. What became of the others is in the ledger.
 
 What belongs here: starting, following and stopping. What does not: which runs (`command.py`).
@@ -49,7 +49,7 @@ class Worker(Protocol):
         ...
 
     def stop(self, view: View) -> None:
-        """Stop what was started; whole days are finished or untouched."""
+        """Stop what was started; whole partitions are finished or untouched."""
         ...
 
 
@@ -59,7 +59,7 @@ class DaemonIsSilentError(StageError):
 
 @dataclass
 class ByTheDaemon:
-    """Dagster's backfills, which its daemon carries out. `calendar` is all days of the pipeline."""
+    """Dagster's backfills, which its daemon carries out. `calendar` is all partitions of the pipeline."""
 
     instance: DagsterInstance
     pipeline: Pipeline
@@ -80,7 +80,7 @@ class ByTheDaemon:
         self.asked = tuple(key for run in runs for key in run)
         how = self.launch
         if self.started:
-            # Somebody may have changed it while the first days ran.
+            # Somebody may have changed it while the first ran.
             limit = limit_in_force(self.instance, self.backfill_id)
             how = replace(how, max_active_runs=limit)
         self.started = tuple(launch(self.pipeline, how, self.calendar, runs))
@@ -169,7 +169,7 @@ class InProcess:
             at_work = Working(self.launch.backfill_id, run, "in this process", 0)
             view.update(tally, [at_work], len(self.runs) - n - 1)
             try:
-                self.here.days(run, self.launch.tags)
+                self.here.run(run, self.launch.tags)
             except DagsterExecutionInterruptedError:
                 raise KeyboardInterrupt from None
         view.update(read_tally(self.here.pipeline, self.launch.backfill_id, asked), [], 0)
@@ -184,7 +184,7 @@ def _age(run) -> float:
 
 
 def _unfinished(found: Progress, asked: Sequence[str]) -> dict[str, str]:
-    """Why days that no run has brought to an end were not."""
+    """Why partitions that no run has brought to an end were not."""
     newest = {key: run for run in found.runs for key in run.keys}
     reasons = {}
     for key in asked:

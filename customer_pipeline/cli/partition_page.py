@@ -1,4 +1,4 @@
-"""One day in a terminal, from its delivery to its published rows, and every attempt at it.
+"""One partition in a terminal, from its delivery to its published rows, and every attempt at it.
 
 What belongs here: showing it. What does not: gathering it (`planning/detail.py`).
 """
@@ -22,7 +22,7 @@ from customer_pipeline.warehouse.ledger import Published
 _SHORT = 8
 
 
-def show_day(console: Console, state: State, day: Detail, window: Window) -> None:
+def show_partition(console: Console, state: State, detail: Detail, window: Window) -> None:
     """Print all of it; what comes from outside is never taken for markup."""
     console.print(Text.assemble((state.partition_key, "bold"), ": ", state_text(state.kind)))
     console.print(
@@ -32,26 +32,28 @@ def show_day(console: Console, state: State, day: Detail, window: Window) -> Non
     )
     for reason in (*state.reasons, *state.source):
         console.print(Text(f"  {reason}"), soft_wrap=True)
-    if day.feeds:
-        console.print(_feeds(day))
-    if day.drift:
-        console.print(_drift(day))
+    if detail.feeds:
+        console.print(_feeds(detail))
+    if detail.drift:
+        console.print(_drift(detail))
     if state.published:
-        console.print(_published(state.published, day))
-    if day.quarantine:
-        console.print(_quarantine(day))
-    console.print(Text("attempts" if day.attempts else "no run has tried it", style="table.title"))
-    for attempt in day.attempts:
-        console.print(_attempt(attempt, day.requests), soft_wrap=True)
+        console.print(_published(state.published, detail))
+    if detail.quarantine:
+        console.print(_quarantine(detail))
+    console.print(
+        Text("attempts" if detail.attempts else "no run has tried it", style="table.title")
+    )
+    for attempt in detail.attempts:
+        console.print(_attempt(attempt, detail.requests), soft_wrap=True)
 
 
-def _feeds(day: Detail) -> Table:
+def _feeds(detail: Detail) -> Table:
     table = Table("feed", title="loaded", title_justify="left")
     for name in ("source rows", "quarantined", "raw rows"):
         table.add_column(name, justify="right")
     table.add_column("delivery")
     table.add_column("run")
-    for feed in day.feeds:
+    for feed in detail.feeds:
         table.add_row(
             feed.feed,
             *(f"{rows:,}" for rows in (feed.source_rows, feed.quarantined_rows, feed.raw_rows)),
@@ -61,10 +63,10 @@ def _feeds(day: Detail) -> Table:
     return table
 
 
-def _drift(day: Detail) -> Table:
+def _drift(detail: Detail) -> Table:
     table = Table("feed", "column", "is", title="columns not as declared", title_justify="left")
     table.add_column("since")
-    for one in day.drift:
+    for one in detail.drift:
         now = f", probably {one.delivered_as!r} now" if one.delivered_as else ""
         ended = "" if one.is_ongoing else f" to {one.last_partition}"
         table.add_row(
@@ -76,9 +78,9 @@ def _drift(day: Detail) -> Table:
     return table
 
 
-def _published(row: Published, day: Detail) -> Table:
+def _published(row: Published, detail: Detail) -> Table:
     table = Table(title="published", title_justify="left", show_header=False)
-    for mart in day.marts:
+    for mart in detail.marts:
         table.add_row(f"rows in {mart.mart}", f"{mart.rows:,}")
     table.add_section()
     for name, value in (
@@ -91,11 +93,11 @@ def _published(row: Published, day: Detail) -> Table:
     return table
 
 
-def _quarantine(day: Detail) -> Table:
+def _quarantine(detail: Detail) -> Table:
     table = Table("feed", "kind", title="quarantine", title_justify="left")
     table.add_column("rows", justify="right")
     table.add_column("reason (of the first)", overflow="fold")
-    for group in day.quarantine:
+    for group in detail.quarantine:
         table.add_row(group.feed, group.kind, f"{group.rows:,}", Text(group.example))
     return table
 
