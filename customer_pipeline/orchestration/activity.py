@@ -49,10 +49,11 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
     """What goes on at the moment `now`."""
     marts = _marts(pipeline)
     tables = set(reporting_keys(pipeline))
-    runs = list(live_runs(instance, now))
-    publishing = [run for run in runs if publishes(run, pipeline)]
+    publishing = publishing_runs(instance, pipeline, now)
     refreshing = [
-        run for run in runs if run not in publishing and _selects(run, tables, REFRESH_JOB)
+        run
+        for run in live_runs(instance, now)
+        if run not in publishing and _selects(run, tables, REFRESH_JOB)
     ]
     return Activity(
         (
@@ -70,7 +71,13 @@ def publishing_runs(
     instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
 ) -> list[dg.DagsterRun]:
     """The live runs that may publish more."""
-    return [run for run in live_runs(instance, now) if publishes(run, pipeline)]
+    alive = live_runs(instance, now, pause_of=lambda _run: longest_silence(pipeline))
+    return [run for run in alive if publishes(run, pipeline)]
+
+
+def longest_silence(pipeline: Pipeline) -> timedelta:
+    """How long nothing may be heard of a run because it waits for its next attempt."""
+    return timedelta(seconds=2 * pipeline.retry_delay)
 
 
 def publishes(run: dg.DagsterRun, pipeline: Pipeline) -> bool:

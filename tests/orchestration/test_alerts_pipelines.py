@@ -12,6 +12,7 @@ import pytest
 from customer_pipeline.alerts.mutes import Mute, mute, partition_subject
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.alerting.watch import Watch
+from customer_pipeline.orchestration.instance_view import partitions_in_flight
 from customer_pipeline.pipelines import DAILY as DAYS
 from customer_pipeline.pipelines import MONTHLY as MONTHS
 from tests.support.alert_desk import MONTHLY, REFRESH, AlertDesk
@@ -109,6 +110,10 @@ def test_a_run_that_waits_six_hours_for_its_next_attempt_does_not_hang(desk: Ale
     (hanging,) = desk.told(after=2 * HOUR)
     assert hanging.title.startswith("error: daily_customer_pipeline: nothing was heard of a run")
     assert titles(desk, after=9 * HOUR) == []
+    in_11_hours = datetime.now(UTC) + 11 * HOUR
+    days, months = desk.watch.pipelines
+    assert set(partitions_in_flight(desk.instance, months, in_11_hours)) == {FIRST, NEXT}
+    assert partitions_in_flight(desk.instance, days, in_11_hours) == {}
     assert any("monthly_trips_pipeline: nothing was" in one for one in titles(desk, after=2 * HOUR))
 
 

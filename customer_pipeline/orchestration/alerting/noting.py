@@ -21,10 +21,11 @@ from customer_pipeline.alerts.drift import watch_drift
 from customer_pipeline.alerts.partitions import watch_partitions
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import Store, note_of, set_note
+from customer_pipeline.orchestration.activity import longest_silence
 from customer_pipeline.orchestration.alerting import runs as dagster_runs
 from customer_pipeline.orchestration.alerting.backfills import Backfills
 from customer_pipeline.orchestration.alerting.runs import RecentRuns
-from customer_pipeline.orchestration.alerting.tellers import Tellers, longest_silence
+from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
 

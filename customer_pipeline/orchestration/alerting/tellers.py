@@ -16,14 +16,10 @@ from typing import Any
 
 import dagster as dg
 
+from customer_pipeline.orchestration.activity import longest_silence
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
 from customer_pipeline.orchestration.specs import partitioned_keys
-
-
-def longest_silence(pipeline: Pipeline) -> timedelta:
-    """How long nothing may be heard of a run because it waits for its next attempt."""
-    return timedelta(seconds=2 * pipeline.retry_delay)
 
 
 @dataclass(frozen=True)
