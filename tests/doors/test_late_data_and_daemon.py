@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.dagster_processes import Home, wait_for
 from tests.support.runs import JOB, run_days
-from tests.support.shop import SOURCE, Shop, customer, line
+from tests.support.shop import SOURCE, Shop, customer
 from tests.support.told_services import ToldServices, told_services
 from tests.support.warehouse import query
 
@@ -90,7 +90,7 @@ def _orders(services: ToldServices, day: str) -> int:
 
 
 def test_a_correction_is_one_run_of_its_day_with_the_reason(services: ToldServices) -> None:
-    services.shop.deliver("orders", CORRECTED, [line(CORRECTED, n) for n in range(5)])
+    services.shop.deliver_day(CORRECTED, orders=5)
     (run,) = _ended(services, CORRECTED)
     assert "orders: its delivery has changed since" in run["tags"]["customer_pipeline/reason"]
     assert run["job"] == JOB
@@ -140,9 +140,9 @@ def test_a_file_that_is_still_written_is_taken_when_it_is_whole(services: ToldSe
 
 def test_a_correction_that_comes_while_its_day_is_run_is_not_lost(services: ToldServices) -> None:
     services.switch("wait", on=True)
-    services.shop.deliver("orders", TWICE, [line(TWICE, n) for n in range(4)])
+    services.shop.deliver_day(TWICE, orders=4)
     services.waiting_run()
-    services.shop.deliver("orders", TWICE, [line(TWICE, n) for n in range(6)])
+    services.shop.deliver_day(TWICE, orders=6)
     services.settle(SENSOR)
     services.switch("wait", on=False)
     _ended(services, TWICE, count=2)

@@ -147,3 +147,22 @@ def test_each_feed_is_looked_at_as_far_back_as_it_says(
         for day in (FOURTH, FIFTH):
             desk.correct(day, orders=9)
         assert desk.tick() == [(FIFTH, FIFTH)]
+
+
+def test_a_correction_waits_for_another_feed_s_delivery_to_be_complete(
+    tmp_path: Path, dbt_cache: Path, without_dbt: None, home: Home
+) -> None:
+    path = "path: deliveries/customers/{date}.csv"
+    source = _ENDED.replace(path, f"{path}\n    ready_when: {{suffix: .done}}")
+    shop = Shop(tmp_path / "other", source=source, dbt_cache=dbt_cache)
+    shop.deliver_day(FIFTH)
+    done = shop.path("customers", FIFTH).with_name(f"{FIFTH}.csv.done")
+    done.touch()
+    run_stages(shop.pipeline, [FIFTH], lake=False)
+    with home.instance() as instance:
+        desk = LateDesk(shop, instance)
+        done.unlink()
+        desk.correct(FIFTH, orders=9)
+        assert desk.tick() == []
+        done.touch()
+        assert desk.tick() == [(FIFTH, FIFTH)]
