@@ -14,12 +14,21 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True)
 class Mute:
-    """`subject` is the name of a feed or a partition key."""
+    """`subject` is the name of a feed, or what `partition_subject` calls a partition."""
 
     subject: str
     until: datetime
     reason: str
     muted_by: str
+
+
+def partition_subject(key: str, option: str) -> str:
+    """What a mute calls a partition: a month has the key of a day.
+
+    Args:
+        option: what a command says to mean its pipeline, with a space in front.
+    """
+    return f"{key}{option}"
 
 
 def mute(connection: sqlite3.Connection, new: Mute, now: datetime) -> None:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from customer_pipeline.alerts.mutes import Mute
+from customer_pipeline.alerts.mutes import Mute, partition_subject
 from customer_pipeline.alerts.wording import Words
 from customer_pipeline.planning.known import Known
+from customer_pipeline.warehouse.schema_drift import SchemaDrift
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Scene:
     it cannot be read. `unsettled` names the runs and backfills that are not over yet, or about to be
     tried again: what failed in them may still be mended by themselves. `due` has the partitions that
     should be published by now, each with when. `patience` is by feed how many attempts may fail before
-    it is told.
+    it is told. `drift` are the columns that are not as declared, as the ledger knows them.
     """
 
     now: datetime
@@ -35,9 +36,11 @@ class Scene:
     due: Mapping[str, datetime] = field(default_factory=dict)
     mutes: Mapping[str, Mute] = field(default_factory=dict)
     patience: Mapping[str, int] = field(default_factory=dict)
+    drift: Sequence[SchemaDrift] = ()
 
     def is_muted(self, key: str, reason: str = "") -> bool:
-        return key in self.mutes or (self.words.feed_of(reason) or "") in self.mutes
+        subject = partition_subject(key, self.words.option)
+        return subject in self.mutes or (self.words.feed_of(reason) or "") in self.mutes
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,11 @@ class FailedRun:
 class EndedBackfill:
     """A whole backfill whose last run has ended.
 
-    `name` is the operation's, `pages` the backfills of Dagster that it was made of; `keys` all that was
-    asked for, `run_ids` who worked on them.
+    `pipeline` is whose it is, `name` the operation's, `pages` the backfills of Dagster that it was made
+    of; `keys` all that was asked for, `run_ids` who worked on them.
     """
 
+    pipeline: str
     name: str
     pages: tuple[str, ...]
     status: str

@@ -26,7 +26,8 @@ class Words:
     """What messages about a pipeline are made with.
 
     `unit` is what people call one partition (`day`), `ui` the address of Dagster's pages. `owners` has
-    the owner of each feed that has one of its own, `owner` that of all else.
+    the owner of each feed that has one of its own, `owner` that of all else. `option` is what a command
+    says to mean this pipeline, with a space in front; nothing for the one that is meant without.
     """
 
     pipeline: str
@@ -34,6 +35,7 @@ class Words:
     ui: str
     owners: Mapping[str, str]
     owner: str | None
+    option: str = ""
 
     def run_page(self, run_id: str) -> str:
         return f"{self.ui}/runs/{run_id}"
@@ -56,13 +58,14 @@ class Words:
 
     def status_command(self, keys: Sequence[str]) -> str:
         if len(keys) == 1:
-            return f"customer-pipeline status --day {keys[0]}"
-        return f"customer-pipeline status --from {keys[0]} --to {keys[-1]}"
+            one = "--day" if self.unit == "day" else "--partition"
+            return f"customer-pipeline status {one} {keys[0]}{self.option}"
+        return f"customer-pipeline status --from {keys[0]} --to {keys[-1]}{self.option}"
 
     def mend_command(self, keys: Sequence[str]) -> str:
         if len(keys) == 1:
-            return f"customer-pipeline run --from {keys[0]}"
-        return f"customer-pipeline backfill --from {keys[0]} --to {keys[-1]}"
+            return f"customer-pipeline run --from {keys[0]}{self.option}"
+        return f"customer-pipeline backfill --from {keys[0]} --to {keys[-1]}{self.option}"
 
 
 def partitions_failed(
@@ -102,7 +105,7 @@ def partitions_late(words: Words, due: Mapping[str, datetime]) -> Message:
         reason="not published, and no attempt has failed: see whether the schedule and the daemon"
         " are running",
         facts=(f"due {due[keys[0]]:%Y-%m-%d %H:%M} ({due[keys[0]].tzinfo})",),
-        more=f"customer-pipeline plan --from {keys[0]} --to {keys[-1]}",
+        more=f"customer-pipeline plan --from {keys[0]} --to {keys[-1]}{words.option}",
         mend=words.mend_command(keys),
         owners=words.owners_of([]),
     )
@@ -127,7 +130,7 @@ def still_failed(
         since=since,
         more=words.status_command(keys),
         mend=f"{words.mend_command(keys)}, or waive: customer-pipeline waive --from {keys[0]}"
-        ' --reason "…"',
+        f'{words.option} --reason "…"',
         owners=tuple(dict.fromkeys(owner for one in incidents for owner in one.owners)),
     )
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from customer_pipeline.alerts.channels import parse_channels
 from customer_pipeline.alerts.delivery import send
 from customer_pipeline.alerts.message import Message
-from customer_pipeline.alerts.mutes import Mute, mute, mutes, unmute
+from customer_pipeline.alerts.mutes import Mute, mute, mutes, partition_subject, unmute
 from customer_pipeline.alerts.outbox import Delivery, deliveries
 from customer_pipeline.alerts.rendering import moment, plain
 from customer_pipeline.alerts.store import Store
@@ -125,7 +125,8 @@ def _subject(settings: Settings, name: str | None, feed: str | None, key: str | 
 
     pipeline = build_pipeline(settings, name)
     if key is not None:
-        return keys_between(pipeline.partitions, key, key)[0]
+        (key,) = keys_between(pipeline.partitions, key, key)
+        return partition_subject(key, pipeline.option)
     assert feed is not None
     # A feed is one of the source's, whichever pipeline takes it.
     if error := unknown_feeds(pipeline.source.feeds, [feed], where="mute"):

@@ -9,7 +9,7 @@ What belongs here: looking at runs and backfills. What does not: what follows fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -49,10 +49,11 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
     """What goes on at the moment `now`."""
     marts = _marts(pipeline)
     tables = set(reporting_keys(pipeline))
-    runs = list(live_runs(instance, now))
-    publishing = [run for run in runs if publishes(run, pipeline)]
+    publishing = publishing_runs(instance, pipeline, now)
     refreshing = [
-        run for run in runs if run not in publishing and _selects(run, tables, REFRESH_JOB)
+        run
+        for run in live_runs(instance, now)
+        if run not in publishing and _selects(run, tables, REFRESH_JOB)
     ]
     return Activity(
         (
@@ -70,7 +71,13 @@ def publishing_runs(
     instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
 ) -> list[dg.DagsterRun]:
     """The live runs that may publish more."""
-    return [run for run in live_runs(instance, now) if publishes(run, pipeline)]
+    alive = live_runs(instance, now, pause_of=lambda _run: longest_silence(pipeline))
+    return [run for run in alive if publishes(run, pipeline)]
+
+
+def longest_silence(pipeline: Pipeline) -> timedelta:
+    """How long nothing may be heard of a run because it waits for its next attempt."""
+    return timedelta(seconds=2 * pipeline.retry_delay)
 
 
 def publishes(run: dg.DagsterRun, pipeline: Pipeline) -> bool:
@@ -116,14 +123,23 @@ def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:
     return not keys.isdisjoint(run.asset_selection)
 
 
-def live_runs(instance: dg.DagsterInstance, now: datetime) -> Iterator[dg.DagsterRun]:
-    """The runs that are queued or under way, without those that look so and are dead."""
-    since = now - _SILENCE
+def live_runs(
+    instance: dg.DagsterInstance,
+    now: datetime,
+    *,
+    pause_of: Callable[[dg.DagsterRun], timedelta] = lambda _run: _SILENCE,
+) -> Iterator[dg.DagsterRun]:
+    """The runs that are queued or under way, without those that look so and are dead.
+
+    Args:
+        pause_of: how long a run that is alive may say nothing, where that is longer than an hour.
+    """
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE))):
         run = record.dagster_run
         # Nothing is heard of a run that waits for its turn, however long that takes.
         if run.status is dg.DagsterRunStatus.QUEUED or (
-            max(record.update_timestamp, last_event(instance, run)) >= since
+            now - max(record.update_timestamp, last_event(instance, run))
+            <= max(_SILENCE, pause_of(run))
         ):
             yield run
 

@@ -3,7 +3,8 @@
 The sensor looks back over a few partitions per feed (`look_back`), compares what the source offers
 now with what raw holds, and asks for exactly the partitions that differ: once per change, neighbours
 together, and after the scheduled run. A partition that a run works on just now is looked at again
-afterwards, so a correction that comes in between is not lost.
+afterwards, so a correction that comes in between is not lost. What has vanished starts nothing, and is
+told.
 
 What belongs here: asking for runs. What does not: which partitions (`planning/late_data.py`).
 """
@@ -18,6 +19,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from customer_pipeline.errors import TransientError
+from customer_pipeline.orchestration.alerting.deliveries import note_deliveries
 from customer_pipeline.orchestration.instance_view import partitions_in_flight
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START, REASON
@@ -108,13 +110,16 @@ def _late(pipeline: Pipeline, calendar: Sequence[str]) -> list[Late]:
         for window in pipeline.partitions.windows(_newest(calendar, _furthest(pipeline)))
         if window.key in tried
     ]
+    looked_at = {
+        name: _of(windows, _newest(calendar, _look_back(pipeline, feed)))
+        for name, feed in pipeline.feeds.items()
+    }
     changes = [
         change
-        for name, feed in pipeline.feeds.items()
-        for change in source_changes(
-            {name: feed}, _of(windows, _newest(calendar, _look_back(pipeline, feed))), known.loaded
-        )
+        for name, of_feed in looked_at.items()
+        for change in source_changes({name: pipeline.feeds[name]}, of_feed, known.loaded)
     ]
+    note_deliveries(pipeline, calendar, known, looked_at, changes)
     refused = {
         (change.partition_key, change.feed): manifest.fingerprint
         for change in changes

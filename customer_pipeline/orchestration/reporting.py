@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.orchestration.specs import mart_key, model_schema
+from customer_pipeline.orchestration.specs import mart_key, model_schema, pipeline_tags
 from customer_pipeline.orchestration.steps import retried_or_failed, step_settings
 from customer_pipeline.reporting.customers import CURRENT, HISTORY
 from customer_pipeline.reporting.refresh import REPORTING, Refreshed
@@ -87,6 +87,7 @@ def _specs(pipeline: Pipeline) -> list[dg.AssetSpec]:
             | ({"dagster/column_schema": model_schema(models[table])} if table in models else {}),
             code_version=pipeline.reporting.version,
             owners=pipeline.owners,
+            tags=pipeline_tags(pipeline),
         )
         for table in pipeline.reporting.tables
     ]

@@ -51,6 +51,11 @@ def partitioned_keys(pipeline: Pipeline) -> list[dg.AssetKey]:
     ]
 
 
+def pipeline_tags(pipeline: Pipeline) -> dict[str, str]:
+    """What tells a pipeline's assets from those of another: `--select 'tag:pipeline=…'`."""
+    return {"pipeline": pipeline.name}
+
+
 def landing_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
     return dg.AssetSpec(
         landing_key(feed),
@@ -193,7 +198,11 @@ def _freshness(pipeline: Pipeline) -> dg.FreshnessPolicy | None:
 
 
 def _common(pipeline: Pipeline) -> dict[str, Any]:
-    return {"partitions_def": pipeline.partitions_def, "code_version": pipeline.code_version}
+    return {
+        "partitions_def": pipeline.partitions_def,
+        "code_version": pipeline.code_version,
+        "tags": pipeline_tags(pipeline),
+    }
 
 
 def _feed_schema(pipeline: Pipeline, feed: str) -> dg.TableSchema:

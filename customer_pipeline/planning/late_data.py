@@ -7,7 +7,7 @@ asking for runs (`orchestration/late_data.py`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -31,18 +31,20 @@ def late_partitions(
     feeds: Mapping[str, Feed],
     windows: Sequence[Window],
     known: Known,
-    changes: Iterable[SourceChange],
+    changes: Sequence[SourceChange],
     *,
     refused: Mapping[tuple[str, str], str],
 ) -> list[Late]:
     """The partitions that a run could bring up to what the source has now, oldest first.
 
     Nothing follows for one that nobody has ever asked for, or that is waived; nor for one that has
-    failed before the rest of its deliveries is there. What vanished or cannot be used is no reason.
+    failed before the rest of its deliveries is there, or while one of them is not complete, which a run
+    could not take. What vanished or cannot be used is no reason.
 
     Args:
         refused: the fingerprint of the delivery that was refused last, by partition key and feed.
     """
+    incomplete = {change.partition_key for change in changes if change.kind == "incomplete"}
     new: dict[str, list[SourceChange]] = defaultdict(list)
     for change in changes:
         seen = refused.get((change.partition_key, change.feed))
@@ -51,7 +53,9 @@ def late_partitions(
     return [
         Late(window.key, "; ".join(change.words for change in found), _digest(found))
         for window in windows
-        if (found := new.get(window.key)) and _is_asked_for(feeds, window, known, found)
+        if (found := new.get(window.key))
+        and window.key not in incomplete
+        and _is_asked_for(feeds, window, known, found)
     ]
 
 

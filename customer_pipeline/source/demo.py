@@ -1,8 +1,9 @@
-"""The demo source: a made-up shop that delivers customers, order lines and events, day by day.
+"""The demo source: a made-up shop that delivers customers, order lines and events day by day, and the
+trips of its taxis month by month.
 
 What belongs here: the functions that `demo.yaml` names. What does not: the shop (`demo_shop/`).
 
-Every delivery is a function of the options and the date alone: no clock, no network, no random
+Every delivery is a function of the options and the window alone: no clock, no network, no random
 state, the same on every machine and under every version of the libraries.
 """
 
@@ -18,6 +19,7 @@ from customer_pipeline.source.demo_shop.events_export import event_table
 from customer_pipeline.source.demo_shop.opening_days import day_number, is_closed
 from customer_pipeline.source.demo_shop.options import Options, parse_options
 from customer_pipeline.source.demo_shop.sales_export import order_tables
+from customer_pipeline.source.demo_shop.trips_export import trip_tables
 from customer_pipeline.source.partitions import Window
 
 
@@ -49,6 +51,15 @@ def events(window: Window, **options: Any) -> pa.Table | None:
     """
     shop, day = _shop(window, options)
     return None if is_closed(shop, day) else event_table(shop, day, window.start.tzinfo)
+
+
+def trips(window: Window, **options: Any) -> Iterator[pa.Table]:
+    """The taxi trips of a month in pieces. Taxis go every day.
+
+    Raises:
+        ConfigError: for options that the shop does not have (see `Options`).
+    """
+    return trip_tables(parse_options(options), window)
 
 
 def _shop(window: Window, options: dict[str, Any]) -> tuple[Options, int]:

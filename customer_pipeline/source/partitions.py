@@ -62,14 +62,13 @@ class Partitions(ABC):
     # The fields of a cron expression that stand for a day in each of them, where they begin at
     # midnight.
     cron_days: ClassVar[str | None] = None
-    # Some keys, each of which differs from the first in one part of its time alone: whatever tells
-    # them apart tells all partitions apart.
+    # Some keys, each of which differs from the first in one part of its time alone.
     some_keys: ClassVar[tuple[str, ...]]
 
     @classmethod
-    def examples(cls) -> list[Window]:
-        """The windows of `some_keys`."""
-        return cls(date(2026, 1, 1), None, ZoneInfo("UTC")).windows(cls.some_keys)
+    def examples(cls, zone: ZoneInfo) -> list[Window]:
+        """Windows in that zone: whatever tells them apart tells all partitions apart."""
+        return cls(date(2026, 1, 1), None, zone).windows(cls.some_keys)
 
     def window(self, key: str) -> Window:
         """The window of `key`.
@@ -257,11 +256,22 @@ class HourlyPartitions(Partitions):
 
     column = PartitionColumn("_hour", "VARCHAR")
     noun, one, look_back = "hour", "an hour", 24
-    in_paths = "{date:%Y-%m-%d-%H}"
+    in_paths = "{date:%Y-%m-%d-%H%z}"
     some_keys = (
         *("2026-03-09-13:00", "2026-03-09-14:00", "2026-03-10-13:00"),
         *("2026-04-09-13:00", "2027-03-09-13:00"),
     )
+
+    @classmethod
+    def examples(cls, zone: ZoneInfo) -> list[Window]:
+        """Also the hours that come twice under one name."""
+        year = cls(date(2026, 1, 1), date(2026, 12, 31), zone)
+        hours = year.windows(year.complete_keys(datetime(2028, 1, 1, tzinfo=UTC)))
+        twice = {hour.start.replace(fold=0) for hour in hours if hour.start.fold}
+        return [
+            *super().examples(zone),
+            *(hour for hour in hours if hour.start.replace(fold=0) in twice),
+        ]
 
     def _parsed(self, key: str) -> datetime | None:
         for form in ("%Y-%m-%d-%H:%M%z", "%Y-%m-%d-%H:%M"):

@@ -1,13 +1,13 @@
 """How the dbt tests call dbt, and what they ask the parsed project.
 
-What does not belong here: the files that it is called on (`duckdb_files.py`), rows (`shop_days.py`)
-and extra models (`probe_models.py`).
+What does not belong here: the files that it is called on (`duckdb_files.py`), rows (`shop_days.py`,
+`taxi_months.py`) and extra models (`probe_models.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -30,7 +30,9 @@ DAILY = (
     *("--select", "path:models/daily_customers"),
     *("--exclude", "path:models/daily_customers/probe"),
 )
-REPORTING_ONLY = ("--select", "path:models/reporting")
+DAILY_REPORTING = ("--select", "path:models/daily_customers_reporting")
+TRIPS = ("--select", "path:models/monthly_trips")
+TRIPS_REPORTING = ("--select", "path:models/monthly_trips_reporting")
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,17 @@ class Dbt:
             raise outcome.exception
         return outcome.result.results  # type: ignore[union-attr, return-value]
 
-    def run(self, candidate: Path) -> None:
-        """Build the project's own daily models."""
-        results = self.invoke(candidate, "run", *DAILY)
+    def run(
+        self,
+        candidate: Path,
+        selection: Sequence[str] = DAILY,
+        *,
+        makes: Collection[str] = tuple(MARTS),
+    ) -> None:
+        """Build the project's own daily models, or other ones."""
+        results = self.invoke(candidate, "run", *selection)
         outcomes = {result.node.name: (result.status, result.message) for result in results}
-        assert outcomes == dict.fromkeys(MARTS, ("success", "OK")), outcomes
+        assert outcomes == dict.fromkeys(makes, ("success", "OK")), outcomes
 
     def test(self, candidate: Path, *selection: str) -> dict[str, Any]:
         """The results of those data tests that find failing rows, by test."""
@@ -69,7 +77,7 @@ class Dbt:
         return {result.node.name: result for result in results if result.failures}
 
     def failing_rows(self, candidate: Path, *selection: str) -> dict[str, dict[date, int]]:
-        """Failing rows by test and day, of those data tests that find any."""
+        """Failing rows by test and partition, of those data tests that find any."""
         return {
             name: dict(
                 rows_of(
@@ -87,18 +95,18 @@ class Dbt:
             if node.resource_type == kind and node.fqn[1] == folder and "probe" not in node.fqn
         }
 
-    def rules(self) -> list[Rule]:
-        models = self.own("model", "daily_customers")
+    def rules(self, pipeline: str = "daily_customers") -> list[Rule]:
+        models = self.own("model", pipeline)
         return rules_of({name: node.config.meta for name, node in models.items()})
 
-    def broken_rules(self, candidate: Path, days: Iterable[date]) -> set[tuple[str, str]]:
-        """The reconciliation rules that do not hold, each with the day."""
-        keys = [str(day) for day in days]
+    def broken_rules(
+        self, candidate: Path, partitions: Iterable[date], pipeline: str = "daily_customers"
+    ) -> set[tuple[str, str]]:
+        """The reconciliation rules that do not hold, each with the partition."""
+        column, keys = DailyPartitions.column, [str(first_day) for first_day in partitions]
         with closing(duckdb.connect(str(candidate))) as connection:
             connection.execute("set TimeZone = 'UTC'")
-            results = list(
-                compare(connection, self.rules(), column=DailyPartitions.column, keys=keys)
-            )
+            results = list(compare(connection, self.rules(pipeline), column=column, keys=keys))
         return {(result.check, result.partition_key) for result in results if not result.passed}
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from made_tables import MARTS, RAW, Tables
+from made_tables import MARTS, RAW, TRIPS_MARTS, TRIPS_RAW, Tables
 from shop_days import Rows
+from taxi_months import Trip
 
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.schema import ensure_ledger
@@ -29,6 +30,30 @@ def write_candidate(folder: Path, rows: Rows) -> Path:
         connection.execute("create schema raw")
         _write_raw(connection, rows)
     return path
+
+
+def write_trips_candidate(folder: Path, trips: Sequence[Trip]) -> Path:
+    """A candidate file with these raw trips."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "candidate.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.execute("create schema raw")
+        _write_trips(connection, trips)
+    return path
+
+
+def write_trips_warehouse(
+    path: Path, trips: Sequence[Trip], marts: Mapping[str, Sequence[tuple]]
+) -> Warehouse:
+    """A warehouse with these raw trips and their marts, and with nothing of the daily pipeline."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    warehouse = Warehouse(path, lock_timeout=10)
+    with warehouse.write() as connection:
+        ensure_ledger(connection)
+        _write_trips(connection, trips)
+        for table, columns in TRIPS_MARTS.items():
+            _write_table(connection, f"marts.{table}", columns, marts[table])
+    return warehouse
 
 
 def write_warehouse(
@@ -72,6 +97,11 @@ def _write_raw(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
     for feed, columns in RAW.items():
         delivered = [astuple(row) for row in getattr(rows, feed)]
         _write_table(connection, f"raw.{feed}", columns, delivered)
+
+
+def _write_trips(connection: duckdb.DuckDBPyConnection, trips: Sequence[Trip]) -> None:
+    rows = [astuple(trip) for trip in trips]
+    _write_table(connection, "raw.trips", TRIPS_RAW["trips"], rows)
 
 
 def _write_table(

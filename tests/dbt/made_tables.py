@@ -1,6 +1,6 @@
 """The tables that the dbt project reads and makes: their columns in their order, and the types.
 
-What belongs here: what other people rely on. What does not: rows (`shop_days.py`).
+What belongs here: what other people rely on. What does not: rows (`shop_days.py`, `taxi_months.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ Tables = Mapping[str, Mapping[str, str]]
 
 _INSTANT = "TIMESTAMP WITH TIME ZONE"
 _AMOUNT = "DECIMAL(38,4)"
+_MONEY = "DECIMAL(18,2)"
 
-# What is loaded, one table per feed.
+# What is loaded day by day, one table per feed.
 RAW: Tables = {
     "customers": {
         "_date": "DATE",
@@ -47,7 +48,7 @@ RAW: Tables = {
     },
 }
 
-# What is made of a window's raw rows, and published day by day.
+# What is made of the raw rows of some days, and published day by day.
 MARTS: Tables = {
     "dim_customers": {
         "_date": "DATE",
@@ -98,7 +99,7 @@ MARTS: Tables = {
     },
 }
 
-# What is made of all published marts.
+# What is made of all published days.
 REPORTING: Tables = {
     "customer_summary": {
         "customer_id": "VARCHAR",
@@ -127,5 +128,56 @@ REPORTING: Tables = {
         "cancelled_sales": _AMOUNT,
         "net_sales": _AMOUNT,
         "customers": "BIGINT",
+    },
+}
+
+_TRIP = {
+    "_date": "DATE",
+    "_line": "BIGINT",
+    "vendor_id": "VARCHAR",
+    "picked_up_at": _INSTANT,
+    "dropped_off_at": _INSTANT,
+    "passengers": "BIGINT",
+    "distance": "DECIMAL(18,2)",
+    "rate_code": "VARCHAR",
+    "store_and_forward": "VARCHAR",
+    "pickup_zone": "VARCHAR",
+    "dropoff_zone": "VARCHAR",
+    "payment_type": "VARCHAR",
+    "fare_amount": _MONEY,
+    "extra": _MONEY,
+    "mta_tax": _MONEY,
+    "tip_amount": _MONEY,
+    "tolls_amount": _MONEY,
+    "improvement_surcharge": _MONEY,
+    "total_amount": _MONEY,
+    "congestion_surcharge": _MONEY,
+}
+
+# The same of the monthly pipeline.
+TRIPS_RAW: Tables = {"trips": _TRIP}
+
+TRIPS_MARTS: Tables = {
+    "trips_clean": _TRIP,
+    "trips_monthly": {
+        "_date": "DATE",
+        "trips": "BIGINT",
+        "cash_trips": "BIGINT",
+        "revenue": "DECIMAL(38,2)",
+        "average_distance": "DECIMAL(38,4)",
+        "cash_share": "DECIMAL(38,4)",
+    },
+}
+
+TRIPS_REPORTING: Tables = {
+    "trips_summary": {
+        "month": "DATE",
+        "trips": "BIGINT",
+        "revenue": "DECIMAL(38,2)",
+        "average_distance": "DECIMAL(38,4)",
+        "cash_share": "DECIMAL(38,4)",
+        "revenue_so_far_this_year": "DECIMAL(38,2)",
+        "revenue_a_year_before": "DECIMAL(38,2)",
+        "revenue_change_percent": "DECIMAL(38,2)",
     },
 }

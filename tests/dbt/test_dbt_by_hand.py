@@ -17,10 +17,11 @@ from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 from dbt.cli.main import dbtRunner
 from dbt_call import PROJECT, places
 from dbt_common.exceptions import DbtRuntimeError
-from duckdb_files import rows_of, tables
+from duckdb_files import rows_of, tables, write_trips_warehouse
 from expected_tables import expected_marts, expected_reporting
-from made_tables import MARTS, REPORTING
+from made_tables import MARTS, REPORTING, TRIPS_MARTS, TRIPS_REPORTING
 from shop_days import LAST_DAY
+from taxi_months import expected_trips_marts, expected_trips_summary, taxi_months
 
 from tests.support.shop import SOURCE, Shop
 from tests.support.stages import run_stages
@@ -56,11 +57,22 @@ def test_all_loaded_days_and_all_of_history_are_built_beside_the_warehouse(
     path.parent.mkdir()
     shutil.copy(warehouse.path, path)
     before = path.read_bytes()
-    _build()
+    _build("daily_customers")
     file = clone / "data" / "by_hand" / "candidate.duckdb"
     assert tables(file, MARTS) == tables(built, MARTS)
     assert tables(file, REPORTING) == expected_reporting(expected_marts(shop), LAST_DAY)
     assert path.read_bytes() == before
+
+
+def test_all_loaded_months_are_built_where_the_other_pipeline_has_loaded_nothing(clone):
+    trips = taxi_months(seed=3)
+    marts = expected_trips_marts(trips)
+    write_trips_warehouse(clone / "data" / "warehouse.duckdb", trips, marts)
+    _build("monthly_trips")
+    file = clone / "data" / "by_hand" / "candidate.duckdb"
+    assert tables(file, TRIPS_MARTS) == marts
+    summary = expected_trips_summary(marts["trips_monthly"])
+    assert tables(file, TRIPS_REPORTING) == {"trips_summary": summary}
 
 
 def test_a_source_without_messages_can_be_built_too(clone, dbt_cache, tmp_path, monkeypatch):
@@ -69,7 +81,7 @@ def test_a_source_without_messages_can_be_built_too(clone, dbt_cache, tmp_path, 
     shop.deliver_day("2026-03-02", orders=3)
     assert run_stages(shop.pipeline, ["2026-03-02"], lake=False)
     monkeypatch.setenv("CUSTOMER_PIPELINE_DATA_DIR", str(shop.settings.data_dir))
-    _build()
+    _build("daily_customers")
     file = clone / "data" / "by_hand" / "candidate.duckdb"
     made = [*MARTS, *REPORTING]
     assert {name: len(rows_of(file, f"from main.{name}")) for name in made} == {
@@ -115,8 +127,9 @@ def test_a_warehouse_that_is_no_database_is_told_at_once(tmp_path):
         _plugin(warehouse).configure_connection(connection)
 
 
-def _build() -> None:
-    outcome = dbtRunner().invoke(["build", "--log-level=none"])
+def _build(pipeline: str) -> None:
+    command = ["build", "--select", pipeline, f"{pipeline}_reporting", "--log-level=none"]
+    outcome = dbtRunner().invoke(command)
     results: Any = outcome.result or ()
     wrong = {one.node.name: one.message for one in results if one.status in ("error", "fail")}
     assert outcome.success, outcome.exception or wrong

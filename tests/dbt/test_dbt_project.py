@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import shutil
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import duckdb
-from dbt_call import DAILY, PROJECT
+from dbt_call import DAILY, PROJECT, Dbt
 from duckdb_files import rows_of, tables, types, write_candidate
 from expected_tables import expected_candidate
-from made_tables import MARTS, RAW, REPORTING, Tables
+from made_tables import MARTS, RAW, REPORTING, TRIPS_MARTS, TRIPS_RAW, TRIPS_REPORTING, Tables
 from shop_days import DAYS, Rows
+
+# What all pipelines of the project load, and what they make of it.
+LOADED = {**RAW, **TRIPS_RAW}
+PUBLISHED = {**MARTS, **REPORTING, **TRIPS_MARTS, **TRIPS_REPORTING}
 
 # The real shop's lines, as the pipeline loads them.
 REAL_ORDERS = r"""
@@ -110,12 +115,11 @@ def test_unit_tests_pass_without_any_data(dbt, tmp_path):
     assert {result.node.name: result.status for result in results} == {
         test.name: "pass" for test in unit_tests
     }
-    assert {test.model for test in unit_tests} > {*MARTS, *REPORTING}
+    assert {test.model for test in unit_tests} > PUBLISHED.keys()
 
 
 def test_every_model_source_and_column_is_documented(dbt):
-    models = dbt.own("model", "daily_customers") | dbt.own("model", "reporting")
-    documented = [*models.values(), *dbt.manifest.sources.values()]
+    documented = [*_models(dbt).values(), *dbt.manifest.sources.values()]
     without = [node.unique_id for node in documented if not node.description]
     without += [
         f"{node.unique_id}.{column.name}"
@@ -127,13 +131,12 @@ def test_every_model_source_and_column_is_documented(dbt):
 
 
 def test_every_table_declares_all_its_columns_with_their_types_and_keeps_to_them(dbt):
-    daily, reporting = dbt.own("model", "daily_customers"), dbt.own("model", "reporting")
+    models = _models(dbt)
     raw = {node.name: node for node in dbt.manifest.sources.values() if node.schema == "raw"}
-    for made, nodes in ((RAW, raw), (MARTS, daily), (REPORTING, reporting)):
+    for made, nodes in ((LOADED, raw), (PUBLISHED, models)):
         assert {name: _declared(nodes[name]) for name in made} == _listed(made)
-    models = (daily | reporting).values()
-    enforced = {node.name for node in models if node.config.contract.enforced}
-    assert enforced == {*MARTS, *REPORTING}
+    enforced = {node.name for node in models.values() if node.config.contract.enforced}
+    assert enforced == PUBLISHED.keys()
 
 
 def test_dbt_lets_go_of_the_candidate_and_writes_nothing_into_the_project(dbt, built):
@@ -144,6 +147,17 @@ def test_dbt_lets_go_of_the_candidate_and_writes_nothing_into_the_project(dbt, b
     assert {path.parts[:-1] for path in written if path.suffix} == {
         ("models", "daily_customers", "probe"),
         ("models", "plain"),
+    }
+
+
+def _models(dbt: Dbt) -> Mapping[str, Any]:
+    """The project's own models of all folders, by name."""
+    folders = ("daily_customers", "monthly_trips")
+    return {
+        name: node
+        for pipeline in folders
+        for folder in (pipeline, f"{pipeline}_reporting")
+        for name, node in dbt.own("model", folder).items()
     }
 
 

@@ -1,5 +1,5 @@
-"""What the reporting models compute from published marts, and what their data tests find, with real
-dbt called as a refresh calls it.
+"""What the reporting models of the shop compute from published marts, and what their data tests find,
+with real dbt called as a refresh calls it.
 
 What does not belong here: when they are built, and how they come into the warehouse
 (`tests/orchestration/test_reporting_assets.py`).
@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dbt_call import PROJECT, REPORTING_ONLY
+from dbt_call import DAILY_REPORTING, PROJECT
 from duckdb_files import rows_of, tables, types, write_warehouse
 from expected_tables import expected_marts, expected_reporting
 from made_tables import MARTS, REPORTING
@@ -21,11 +21,13 @@ from customer_pipeline.dbt_adapter.invocation import build
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.warehouse.connection import Warehouse
 
+FOLDER = "daily_customers_reporting"
+
 
 def build_and_test(project: DbtProject, file: Path, warehouse: Warehouse) -> list[str]:
     """Makes the file as a refresh does; returns the names of the tests that found failing rows."""
-    results = build(project, file, pipeline="reporting", reading=warehouse)
-    tests = project.tests_of("reporting")
+    results = build(project, file, pipeline=FOLDER, reading=warehouse)
+    tests = project.tests_of(FOLDER)
     return [test.name for test in tests if not results[test.unique_id].passed]
 
 
@@ -89,4 +91,4 @@ def test_each_data_test_can_fail(dbt, reporting, tmp_path):
         "insert into main.entities_current (entity_id) values (null)",
     ):
         rows_of(file, damage)
-    assert dbt.test(file, *REPORTING_ONLY).keys() == dbt.own("test", "reporting").keys()
+    assert dbt.test(file, *DAILY_REPORTING).keys() == dbt.own("test", FOLDER).keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,6 @@ def expected(tmp_path: Path, shop: Shop) -> dict[str, str]:
     """The content hashes that a quiet run of the stages alone leaves, in a warehouse of its own."""
     plain = shop.pipeline
     settings = plain.settings.model_copy(update={"data_dir": tmp_path / "plain"})
-    pipeline = type(plain)(plain.name, settings, plain.source, plain.project)
+    pipeline = replace(plain, settings=settings)
     run_stages(pipeline, DAYS)
     return content_hashes(pipeline.warehouse.path)

@@ -8,124 +8,48 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
-from tests.support.dagster_processes import Api, Home, home_template, kill, wait_for
-from tests.support.receiver import Received, Receiver, receiver
+from tests.support.dagster_processes import Home, kill, wait_for
 from tests.support.runs import run_days
 from tests.support.shop import Shop, event
+from tests.support.told_services import QUICK_DAEMON, ToldServices, told_services
 
 pytestmark = pytest.mark.slow
 
-LOCATION = "tests.support.location_quick_alerts"
-QUICK_DAEMON = (sys.executable, "-m", "tests.support.quick_daemon")
 JOB = "daily_customer_pipeline"
 OLD = "2026-03-02"
-
-
-@dataclass(frozen=True)
-class Services:
-    """The services over a shop, and who is told."""
-
-    shop: Shop
-    home: Home
-    api: Api
-    receiver: Receiver
-    switches: Path
-
-    def told(self, about: str, *, seconds: float = 150, count: int = 1) -> list[Received]:
-        """Wait until so many messages about something were taken; returns all about it."""
-        return wait_for(
-            lambda: len(found := self.about(about)) >= count and found,
-            seconds=seconds,
-            what=f"a message about {about}, beside {self.receiver.titles('main')}",
-        )
-
-    def about(self, text: str) -> list[Received]:
-        return [one for one in self.receiver.taken("main") if text in one.text]
-
-    def settle(self) -> None:
-        """Wait until both sensors have ticked twice since now."""
-        for _ in range(2):
-            now = time.time()
-            for sensor in ("alerts_watch", "alerts_deliver"):
-
-                def ticked(sensor: str = sensor, now: float = now) -> bool:
-                    ticks = self.api.sensor_ticks(sensor)
-                    return any(tick["timestamp"] > now for tick in ticks)
-
-                wait_for(ticked, seconds=60, what=f"a tick of {sensor}")
-
-    def switch(self, name: str, *, on: bool) -> None:
-        if on:
-            (self.switches / name).touch()
-        else:
-            (self.switches / name).unlink()
-
-    def waiting_run(self) -> int:
-        """The process of a run that has come to the switch."""
-        mark = self.switches / "waiting"
-        wait_for(mark.exists, seconds=90, what="a run")
-        process = int(mark.read_text())
-        mark.unlink()
-        return process
-
-    def fail(self, *days: str) -> None:
-        """Deliver all of these days but their orders."""
-        for day in days:
-            self.shop.deliver_day(day)
-            self.shop.withdraw("orders", day)
 
 
 @pytest.fixture(scope="module")
 def services(
     tmp_path_factory: pytest.TempPathFactory, session_folder: Path, dbt_cache: Path
-) -> Iterator[Services]:
+) -> Iterator[ToldServices]:
     root = tmp_path_factory.mktemp("alerts")
     shop = Shop(root / "shop", dbt_cache=dbt_cache)
-    switches = root / "switches"
-    switches.mkdir()
-    with receiver() as inbox:
-        environment = shop.environment | {
-            "TEST_SWITCHES": str(switches),
-            "CUSTOMER_PIPELINE_RETRY_DELAY": "1",
-            "CUSTOMER_PIPELINE_ALERT_URLS": " ".join(
-                [inbox.url("main"), inbox.url("loud", "?min=error"), "json://127.0.0.1:9/dead"]
-            ),
-        }
-        home = Home(root / "home", environment, template=home_template(session_folder))
-        _impatient_monitoring(home)
+
+    def before(home: Home) -> None:
         # Before anybody looks.
         shop.deliver("customers", OLD, [])
         assert not run_days(shop, home, OLD).succeeded
-        with home.services(LOCATION, daemon=QUICK_DAEMON) as api:
-            services = Services(shop, home, api, inbox, switches)
-            services.settle()
-            yield services
+
+    with told_services(root, shop, session_folder, before) as services:
+        yield services
 
 
-def _impatient_monitoring(home: Home) -> None:
-    instance = home.folder / "dagster.yaml"
-    settings = yaml.safe_load(instance.read_text())
-    settings["run_monitoring"]["poll_interval_seconds"] = 2
-    instance.write_text(yaml.safe_dump(settings))
-
-
-def test_what_failed_before_anybody_looked_is_not_told(services: Services) -> None:
+def test_what_failed_before_anybody_looked_is_not_told(services: ToldServices) -> None:
     """Case A9."""
     assert services.receiver.received("main") == []
 
 
-def test_a_failed_day_is_told_once_to_each_channel_and_so_is_its_end(services: Services) -> None:
+def test_a_failed_day_is_told_once_to_each_channel_and_so_is_its_end(
+    services: ToldServices,
+) -> None:
     """Cases A1, C9: a day that was published, and whose orders are gone in a second run."""
     shop, api, day = services.shop, services.api, "2026-03-10"
     shop.deliver_day(day)
@@ -144,7 +68,7 @@ def test_a_failed_day_is_told_once_to_each_channel_and_so_is_its_end(services: S
     services.told(f"well again: daily_customers: {day} is published after all")
 
 
-def test_a_backfill_is_one_notice_after_its_end(services: Services) -> None:
+def test_a_backfill_is_one_notice_after_its_end(services: ToldServices) -> None:
     """Cases A2, A8, A11, B9: of assets, as somebody picks them in the UI."""
     days = [f"2026-04-{day:02}" for day in range(1, 11)]
     for day in days:
@@ -163,7 +87,7 @@ def test_a_backfill_is_one_notice_after_its_end(services: Services) -> None:
     assert services.about(days[2]) == [message]
 
 
-def test_a_killed_worker_is_told_unless_dagster_finishes_its_day(services: Services) -> None:
+def test_a_killed_worker_is_told_unless_dagster_finishes_its_day(services: ToldServices) -> None:
     """Cases A1, A3."""
     retried, lost = "2026-05-01", "2026-05-02"
     for day in (retried, lost):
@@ -188,7 +112,7 @@ def test_a_killed_worker_is_told_unless_dagster_finishes_its_day(services: Servi
     assert services.about(retried) == []
 
 
-def test_what_a_channel_refuses_is_told_when_it_takes_it(services: Services) -> None:
+def test_what_a_channel_refuses_is_told_when_it_takes_it(services: ToldServices) -> None:
     """Case A5: refused as it is and in fewer words; the other channel has it at once."""
     day = "2026-05-10"
     services.fail(day)
@@ -209,7 +133,7 @@ def test_what_a_channel_refuses_is_told_when_it_takes_it(services: Services) -> 
 
 
 def test_nothing_is_lost_or_repeated_when_daemon_and_code_server_are_killed(
-    services: Services,
+    services: ToldServices,
 ) -> None:
     day, later = "2026-05-20", "2026-05-21"
     services.fail(day, later)
@@ -229,7 +153,7 @@ def test_nothing_is_lost_or_repeated_when_daemon_and_code_server_are_killed(
     assert len(services.about(day)) == 1
 
 
-def test_a_run_that_hangs_is_told_and_ended(services: Services) -> None:
+def test_a_run_that_hangs_is_told_and_ended(services: ToldServices) -> None:
     """Case A13: first that it takes far longer than usual, then that nothing is heard of it."""
     day = "2026-06-01"
     services.shop.deliver_day(day)
@@ -248,7 +172,7 @@ def test_a_run_that_hangs_is_told_and_ended(services: Services) -> None:
     assert services.api.runs()[run]["status"] == "FAILURE"
 
 
-def test_a_check_that_failed_in_a_run_that_succeeded_is_told(services: Services) -> None:
+def test_a_check_that_failed_in_a_run_that_succeeded_is_told(services: ToldServices) -> None:
     """Case C1: a message that comes again with other content does not count, and stops nothing."""
     days = ["2026-06-10", "2026-06-11"]
     for day in days:
@@ -265,7 +189,7 @@ def test_a_check_that_failed_in_a_run_that_succeeded_is_told(services: Services)
 
 
 def test_a_sensor_that_keeps_failing_is_told_and_nothing_is_lost_meanwhile(
-    services: Services,
+    services: ToldServices,
 ) -> None:
     """Case A6."""
     day = "2026-06-20"

@@ -92,6 +92,19 @@ def test_feeds_and_days_are_muted_with_a_reason_and_an_end() -> None:
     assert typed("mute", "--feed", "orders", "--undo").output == "orders: was not muted\n"
 
 
+def test_a_month_is_muted_apart_from_the_day_with_its_key(terminal: Shop) -> None:
+    text = terminal.source_path.read_text()
+    path = "{date:%Y-%m}.csv"
+    terminal.source_path.write_text(
+        f"{text}  trips: {{partitions: monthly, reader: csv, path: '{path}', columns: {{trip: {{}}}}}}\n"
+    )
+    month = ("mute", "--partition", "2026-03-01", "--pipeline", "monthly_trips")
+    muted = typed(*month, "--until", "2099-01-01", "--reason", "known")
+    assert muted.output.startswith("2026-03-01 --pipeline monthly_trips: muted until 2099-01-01")
+    assert typed("mute", "--day", "2026-03-01", "--undo").output == "2026-03-01: was not muted\n"
+    assert "no longer muted" in typed(*month, "--undo").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -125,8 +125,47 @@ CHECKS = {
     ],
     "reporting/monthly_sales": ["unique_monthly_sales_month"],
 }
-JOBS = ["daily_customer_pipeline", "reporting_refresh"]
-SCHEDULES = {"daily_customer_pipeline_schedule": "daily_customer_pipeline"}
+DAILY_JOB, REFRESH_JOB = "daily_customer_pipeline", "reporting_refresh"
+SCHEDULES = {"daily_customer_pipeline_schedule": DAILY_JOB}
+# What the monthly pipeline adds.
+TRIPS_ASSETS = {
+    "extract": ["landing/trips"],
+    "load": ["raw/trips"],
+    "transform": ["candidate/trips_clean", "candidate/trips_monthly"],
+    "validate": ["validation/monthly_trips"],
+    "publish": ["marts/trips_clean", "marts/trips_monthly"],
+    "reporting": ["reporting/trips_summary"],
+}
+TRIPS_CHECKS = {
+    "landing/trips": ["columns_are_as_declared", "delivery_is_usable"],
+    "candidate/trips_clean": [
+        "a_payment_is_of_a_known_type",
+        "a_trip_does_not_end_before_it_begins",
+        "a_trip_says_when_it_began_how_far_it_went_and_what_it_cost",
+        "not_null_trips_clean__line",
+        "unique_trips_clean__line",
+    ],
+    "candidate/trips_monthly": ["counts_of_a_month_fit_together", "unique_trips_monthly__date"],
+    "validation/monthly_trips": [
+        "partition_is_publishable",
+        "trips_clean_cash_trips_match_raw",
+        "trips_clean_distance_matches_raw",
+        "trips_clean_revenue_matches_raw",
+        "trips_clean_trips_match_raw",
+        "trips_dropped_rows_within_threshold",
+        "trips_has_rows",
+        "trips_monthly_cash_trips_match_trips_clean",
+        "trips_monthly_revenue_matches_raw",
+        "trips_monthly_revenue_matches_trips_clean",
+        "trips_monthly_trips_match_raw",
+        "trips_monthly_trips_match_trips_clean",
+        "trips_raw_rows_match_landing",
+        "trips_source_rows_are_landed_or_quarantined",
+    ],
+    "reporting/trips_summary": ["unique_trips_summary_month"],
+}
+TRIPS_JOB = "monthly_trips_pipeline"
+TRIPS_SCHEDULES = {"monthly_trips_pipeline_schedule": TRIPS_JOB}
 SENSORS = ["alerts_deliver", "alerts_watch", "late_data", "reporting_on_publish"]
 
 Names = dict[str, list[str]]
@@ -140,7 +179,8 @@ def repository(
     monkeypatch: pytest.MonkeyPatch,
 ) -> dg.RepositoryDefinition:
     """The location over a shipped source, by the name of its file."""
-    monkeypatch.setenv("ONLINE_RETAIL_DIR", str(tmp_path))
+    for name in ("ONLINE_RETAIL_DIR", "NYC_TAXI_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
     (tmp_path / ".dbt").symlink_to(dbt_cache)
     source = DEMO_SOURCE.with_name(f"{request.param}.yaml")
     return build_defs(Settings(source=source, data_dir=tmp_path)).get_repository_def()
@@ -148,39 +188,63 @@ def repository(
 
 @pytest.mark.parametrize(
     ("repository", "feeds"),
-    [("demo", {"customers", "events", "orders"}), ("online_retail", {"customers", "orders"})],
+    [
+        ("demo", {"customers", "events", "orders", "trips"}),
+        ("online_retail", {"customers", "orders"}),
+        ("nyc_taxi", {"trips"}),
+    ],
     indirect=["repository"],
 )
-def test_the_names_that_others_rely_on(repository: dg.RepositoryDefinition, feeds: set) -> None:
-    absent = {"customers", "events", "orders"} - feeds
+def test_the_names_that_others_rely_on(
+    repository: dg.RepositoryDefinition, feeds: set[str]
+) -> None:
     graph = repository.asset_graph
     assets, checks = defaultdict(list), defaultdict(list)
     for key in graph.get_all_asset_keys():
         assets[graph.get(key).group_name].append(key.to_user_string())
     for check in graph.asset_check_keys:
         checks[check.asset_key.to_user_string()].append(check.name)
-    assert _sorted(assets) == _without(absent, ASSETS)
-    assert _sorted(checks) == _without(absent, CHECKS)
-    assert sorted(name for name in repository.job_names if not name.startswith("__")) == JOBS
+    absent = {"customers", "events", "orders"} - feeds
+    has_days, has_months = absent != {"customers", "events", "orders"}, "trips" in feeds
+    daily = _without(absent, ASSETS) if has_days else {}
+    assert _sorted(assets) == _joined(daily, TRIPS_ASSETS if has_months else {})
+    daily = _without(absent, CHECKS) if has_days else {}
+    assert _sorted(checks) == _joined(daily, TRIPS_CHECKS if has_months else {})
+    scheduled = (SCHEDULES if has_days else {}) | (TRIPS_SCHEDULES if has_months else {})
     schedules = repository.schedule_defs
-    assert {schedule.name: schedule.job_name for schedule in schedules} == SCHEDULES
+    assert {schedule.name: schedule.job_name for schedule in schedules} == scheduled
+    jobs = {name for name in repository.job_names if not name.startswith("__")}
+    assert jobs == {*scheduled.values(), REFRESH_JOB}
     assert sorted(sensor.name for sensor in repository.sensor_defs) == SENSORS
 
 
 @pytest.mark.parametrize("repository", ["demo"], indirect=True)
-def test_every_asset_is_in_one_job_and_takes_many_days_in_one_run(
+def test_every_asset_is_in_one_job_and_takes_many_partitions_in_one_run(
     repository: dg.RepositoryDefinition,
 ) -> None:
-    daily, refresh = (repository.get_job(name) for name in JOBS)
+    daily, monthly, refresh = (
+        repository.get_job(name) for name in (DAILY_JOB, TRIPS_JOB, REFRESH_JOB)
+    )
     graph = repository.asset_graph
-    reporting = {key for key in graph.get_all_asset_keys() if key.path[0] == "reporting"}
-    assert refresh.asset_layer.executable_asset_keys == reporting
-    assert daily.asset_layer.executable_asset_keys == graph.get_all_asset_keys() - reporting
-    for key in graph.get_all_asset_keys():
-        node = graph.get(key)
-        assert node.backfill_policy == dg.BackfillPolicy.single_run(), key
-        assert node.partitions_def == (None if key in reporting else daily.partitions_def), key
-        assert node.description, key
+    of_job = {job.name: job.asset_layer.executable_asset_keys for job in (daily, monthly, refresh)}
+    assert sorted(key for keys in of_job.values() for key in keys) == sorted(
+        graph.get_all_asset_keys()
+    )
+    assert {key.path[0] for key in of_job[refresh.name]} == {"reporting"}
+    for job in (daily, monthly, refresh):
+        for key in of_job[job.name]:
+            node = graph.get(key)
+            assert node.backfill_policy == dg.BackfillPolicy.single_run(), key
+            assert node.partitions_def == (None if job is refresh else job.partitions_def), key
+            assert node.description, key
+
+
+@pytest.mark.parametrize("repository", ["demo"], indirect=True)
+def test_a_tag_selects_all_assets_of_a_pipeline(repository: dg.RepositoryDefinition) -> None:
+    graph = repository.asset_graph
+    chosen = dg.AssetSelection.tag("pipeline", "monthly_trips").resolve(graph)
+    names = sorted(key.to_user_string() for key in chosen)
+    assert names == sorted(name for group in TRIPS_ASSETS.values() for name in group)
 
 
 @pytest.mark.parametrize("repository", ["demo"], indirect=True)
@@ -237,7 +301,8 @@ print(json.dumps([len(loaded.asset_graph.get_all_asset_keys()), "dbt.cli.main" i
         timeout=120,
     )
     # dbt takes longer to import than all the rest, and is not needed to load.
-    assert json.loads(loaded.stdout) == [sum(map(len, ASSETS.values())), False]
+    expected = _joined(ASSETS, TRIPS_ASSETS)
+    assert json.loads(loaded.stdout) == [sum(map(len, expected.values())), False]
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
     assert left == ["data", "data/.dbt"]
 
@@ -266,6 +331,10 @@ def test_a_broken_import_in_a_feed_is_named_in_the_error_of_the_location(
 
 def _sorted(names: Names) -> Names:
     return {key: sorted(found) for key, found in sorted(names.items())}
+
+
+def _joined(names: Names, more: Names) -> Names:
+    return _sorted({key: [*names.get(key, ()), *more.get(key, ())] for key in {*names, *more}})
 
 
 def _without(feeds: set[str], names: Names) -> Names:

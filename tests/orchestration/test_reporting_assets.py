@@ -36,7 +36,7 @@ TABLES = [
     "reporting/monthly_sales",
 ]
 EVERYTHING = ["landing", "raw", "candidate", "validation", "marts", "reporting"]
-STEP = "refresh_reporting"
+STEP = "refresh_daily_customers_reporting"
 # What a mistake in a model would have done.
 MISTAKE = "insert into monthly_sales from monthly_sales"
 FAILING = "unique_monthly_sales_month"

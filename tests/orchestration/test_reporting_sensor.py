@@ -394,7 +394,7 @@ def test_a_refresh_that_failed_is_asked_for_at_once_when_the_code_changes(
     desk.instance.report_run_failed(desk.launched(desk.asked()))
     assert isinstance(desk.tick(), str)
     monkeypatch.setattr(
-        "customer_pipeline.orchestration.pipeline.reporting_version", lambda _: "repaired"
+        "customer_pipeline.orchestration.pipeline.reporting_version", lambda *_: "repaired"
     )
     assert Desk(desk.shop, desk.instance).asked()
 

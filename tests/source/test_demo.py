@@ -1,4 +1,7 @@
-"""The demo source: the same everywhere, its flaws as ordered, its people consistent."""
+"""The demo source: the same everywhere, its flaws as ordered, its people consistent.
+
+What does not belong here: what is true of its taxi trips alone (`test_demo_trips.py`).
+"""
 
 from __future__ import annotations
 
@@ -24,22 +27,31 @@ from customer_pipeline.source.demo_shop import sales_export
 from customer_pipeline.source.demo_shop.options import Options
 from customer_pipeline.source.feed import Source
 from customer_pipeline.source.mapping.query import mapping_query
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.partitions import DailyPartitions, MonthlyPartitions, Window
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.source.yaml.source_file import load_source
 
 LONDON = ZoneInfo("Europe/London")
 DAYS = DailyPartitions(date(2020, 1, 1), None, LONDON)
+MONTHS = MonthlyPartitions(date(2020, 1, 1), None, LONDON)
 DEMO_YAML = Path(demo.__file__).with_name("demo.yaml")
 FLAWS = [name for name, field in Options.model_fields.items() if field.annotation is bool]
 NO_FLAWS = dict.fromkeys(FLAWS, False)
 
-# What a day holds, as SHA-256. A change of these means that everybody's demo data changes.
+# What a day, or its month, holds, as SHA-256. A change of these means that everybody's demo data
+# changes.
 GOLDEN = {
     "customers": "a38807df9b204f2526d9a89cf90a3e1bcb423cdb9bfdc4678e3cb3c7d8db64f2",
     "orders": "8b6ed6b1c6e309c1add0a1a07f5a84e682462cc12c687edc9224697ef68b67c3",
     "events": "924fe84c44023ddb03c27ff3111442d18afe40b1e1c942c53f042b9919ac83e1",
+    "trips": "15ce77c96c042f04a92c5a1c6823b757f094e7c59dfc5d6ee7155efa46644af3",
 }
+DAILY_FEEDS = ("customers", "orders", "events")
+
+
+def window_of(feed: str, day: str) -> Window:
+    """The window of the feed's partition in which the day is."""
+    return DAYS.window(day) if feed in DAILY_FEEDS else MONTHS.window(f"{day[:7]}-01")
 
 
 def is_closed(day: date) -> bool:
@@ -47,8 +59,8 @@ def is_closed(day: date) -> bool:
 
 
 def delivered(feed: str, day: str, **options: object) -> pa.Table:
-    """What the demo shop delivers on an open day, in one table."""
-    given = getattr(demo, feed)(DAYS.window(day), **options)
+    """What the demo shop delivers on an open day, or for its month, in one table."""
+    given = getattr(demo, feed)(window_of(feed, day), **options)
     assert given is not None, f"closed on {day}"
     return given if isinstance(given, pa.Table) else pa.concat_tables(given)
 
@@ -60,14 +72,17 @@ def hash_of(feed: str, day: str, **options: object) -> str:
 
 @cache
 def many_days(feed: str, first: str, count: int, switches: tuple[str, ...] | None) -> pa.Table:
-    """Days of a feed in one table, with a column `day`. `switches`: the flaws that are on."""
+    """The partitions of a feed with these days in one table, with a column `day`, the first of each.
+    `switches`: the flaws that are on."""
     options = {} if switches is None else NO_FLAWS | dict.fromkeys(switches, True)
     start = date.fromisoformat(first)
+    days = (str(start + timedelta(days=n)) for n in range(count))
     tables = []
-    for day in (start + timedelta(days=n) for n in range(count)):
-        if not (options.get("closed_days", True) and is_closed(day)):
-            table = delivered(feed, day.isoformat(), **options)
-            tables.append(table.append_column("day", pa.repeat(pa.scalar(day), table.num_rows)))
+    for first_day in dict.fromkeys(window_of(feed, day).start.date() for day in days):
+        if feed in DAILY_FEEDS and options.get("closed_days", True) and is_closed(first_day):
+            continue
+        table = delivered(feed, str(first_day), **options)
+        tables.append(table.append_column("day", pa.repeat(pa.scalar(first_day), table.num_rows)))
     return pa.concat_tables(tables)
 
 
@@ -124,7 +139,7 @@ def test_large_deliveries_come_in_pieces_that_join_to_the_same_rows(monkeypatch)
 
 def test_scale_50_makes_fifty_times_the_lines():
     days = [f"2025-06-{n}" for n in (10, 11, 12, 13, 16, 17, 18, 19)]
-    for feed in GOLDEN:
+    for feed in DAILY_FEEDS:
         one = sum(len(delivered(feed, day)) for day in days)
         fifty = sum(len(delivered(feed, day, scale=50)) for day in days)
         assert 45 < fifty / one < 55
@@ -209,6 +224,19 @@ COUNTS = {
         "events",
         'select count(distinct ("eventId", payload)) - count(distinct "eventId") from rows',
     ),
+    "trips_outside_month": (
+        "trips",
+        """select count(*) from rows
+        where date_trunc('month', try_cast("Picked Up" as timestamp)) <> day""",
+    ),
+    "refunded_trips": ("trips", """select count(*) from rows where "Fare" like '-%'"""),
+    "trips_without_payment": ("trips", 'select count(*) from rows where "Payment" is null'),
+    "unreadable_trips": (
+        "trips",
+        """select count(*) from rows where try_cast("Picked Up" as timestamp) is null
+        or try_cast("Miles" as decimal(18, 2)) is null
+        or try_cast("Total" as decimal(18, 2)) is null""",
+    ),
     "shuffled_events": (
         "events",
         """select count(*) from (
@@ -217,6 +245,10 @@ COUNTS = {
         ) where back""",
     ),
 }
+
+
+# Those that send a row to the quarantine.
+REFUSED = ("unreadable_values", "unreadable_trips", "trips_outside_month")
 
 
 def flaw_count(flaw: str, switches: tuple[str, ...] | None) -> int:
@@ -275,7 +307,7 @@ def test_the_shop_is_closed_on_saturdays_christmas_and_new_year():
     days = [date(2025, 1, 1) + timedelta(days=n) for n in range(366)]
     expected |= {day for day in days if day.weekday() == 5}
     assert {day for day in days if is_closed(day)} == expected
-    for feed in GOLDEN:
+    for feed in DAILY_FEEDS:
         assert getattr(demo, feed)(DAYS.window("2025-12-25")) is None
         assert delivered(feed, "2025-12-25", closed_days=False).num_rows > 0
 
@@ -421,25 +453,28 @@ def test_the_yaml_names_every_option_with_all_flaws_on(source):
 def test_the_yaml_allows_exactly_the_closed_days_to_have_no_delivery(source):
     days = [date(2025, 1, 1) + timedelta(days=n) for n in range(6 * 365)]
     closed = [day for day in days if is_closed(day)]
-    for feed in source.feeds_of("daily").values():
-        allowed = [day for day in days if feed.may_be_empty(DAYS.window(day.isoformat()))]
-        assert allowed == closed
+    for name in DAILY_FEEDS:
+        feed = source.feeds[name]
+        assert [day for day in days if feed.may_be_empty(DAYS.window(str(day)))] == closed
+    assert not source.feeds["trips"].may_be_empty(MONTHS.window("2025-01-01"))
 
 
 # Both sides of the clock changes, and an ordinary day.
 @pytest.mark.parametrize("day", ["2025-03-10", "2025-03-30", "2025-10-26"])
-def test_a_delivery_loads_through_the_yaml_and_only_unreadable_lines_are_refused(source, day):
-    window = DAYS.window(day)
+def test_a_delivery_loads_through_the_yaml_and_only_rows_with_such_a_flaw_are_refused(source, day):
     for name, feed in source.feeds.items():
+        window = window_of(name, day)
         delivery = read_delivery(feed, window)
         query = mapping_query(feed, delivery.rows.schema, window, source.timezone)
         with duckdb.connect() as connection:
             connection.register("delivered", delivery.rows)
             loaded = connection.execute(query).to_arrow_table()
         reasons = [reason for reason in loaded["_reason"].to_pylist() if reason]
-        unreadable = 0
-        if name == "orders":
-            unreadable = ask(COUNTS["unreadable_values"][1], delivery.rows)[0][0]
+        first_day = pa.repeat(pa.scalar(window.start.date()), delivery.row_count)
+        rows = delivery.rows.append_column("day", first_day)
+        refused = sum(
+            ask(COUNTS[flaw][1], rows)[0][0] for flaw in REFUSED if COUNTS[flaw][0] == name
+        )
         assert loaded.num_rows == delivery.row_count > 0
-        assert len(reasons) == unreadable
+        assert len(reasons) == refused
         assert loaded.column_names[:-2] == list(feed.columns)

@@ -108,4 +108,4 @@ def test_an_hour_has_a_file_of_its_own(tmp_path: Path) -> None:
     hours = HourlyPartitions(date(2026, 1, 1), None, ZoneInfo("Europe/London"))
     hourly = feed(tmp_path / HourlyPartitions.in_paths)
     found = [place_of(hourly, hours.window(f"2026-07-01-{hour:02}:00")).path for hour in (9, 23)]
-    assert [path.name for path in found] == ["2026-07-01-09", "2026-07-01-23"]
+    assert [path.name for path in found] == ["2026-07-01-09+0100", "2026-07-01-23+0100"]

@@ -108,10 +108,10 @@ def test_a_merged_mapping_gives_way_to_own_keys(load: Load) -> None:
     assert (other.required, other.source) == (True, "X")
 
 
-@pytest.mark.parametrize("name", ["demo", "online_retail"])
+@pytest.mark.parametrize("name", ["demo", "nyc_taxi", "online_retail"])
 def test_the_shipped_sources_load(name: str) -> None:
-    source = load_source(PACKAGE / "source" / f"{name}.yaml", {"ONLINE_RETAIL_DIR": "/data"})
-    assert source.name == name
+    places = {"ONLINE_RETAIL_DIR": "/data", "NYC_TAXI_DIR": "/data"}
+    assert load_source(PACKAGE / "source" / f"{name}.yaml", places).name == name
 
 
 def test_the_retail_source_has_the_columns_that_the_models_rely_on() -> None:
@@ -144,6 +144,33 @@ def test_the_retail_source_has_the_columns_that_the_models_rely_on() -> None:
     keys = days.keys_between("2010-12-01", "2011-06-30")
     closed = [key for key in keys if source.feeds["orders"].may_be_empty(days.window(key))]
     assert (len(keys), len(closed)) == (212, 45)
+
+
+def test_the_taxi_source_has_the_columns_that_the_models_rely_on() -> None:
+    source = load_source(PACKAGE / "source" / "nyc_taxi.yaml", {"NYC_TAXI_DIR": "/data"})
+    (trips,) = source.feeds.values()
+    assert {name: column.type for name, column in trips.columns.items()} == {
+        "vendor_id": "text",
+        "picked_up_at": "timestamp",
+        "dropped_off_at": "timestamp",
+        "passengers": "integer",
+        "distance": "decimal(18,2)",
+        "rate_code": "text",
+        "store_and_forward": "text",
+        "pickup_zone": "text",
+        "dropoff_zone": "text",
+        "payment_type": "text",
+        "fare_amount": "decimal(18,2)",
+        "extra": "decimal(18,2)",
+        "mta_tax": "decimal(18,2)",
+        "tip_amount": "decimal(18,2)",
+        "tolls_amount": "decimal(18,2)",
+        "improvement_surcharge": "decimal(18,2)",
+        "total_amount": "decimal(18,2)",
+        "congestion_surcharge": "decimal(18,2)",
+    }
+    assert trips.path == "/data/yellow_tripdata_sample_{date:%Y-%m}.csv.gz"
+    assert len(source.partitions("monthly").keys_between("2018-11-01", "2020-04-01")) == 18
 
 
 def test_a_relative_path_starts_at_the_folder_of_the_file(load: Load, tmp_path: Path) -> None:

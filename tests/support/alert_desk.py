@@ -19,8 +19,9 @@ from dagster_shared.record import replace
 
 from customer_pipeline.alerts.channels import parse_channels
 from customer_pipeline.alerts.delivery import deliver
+from customer_pipeline.orchestration.alerting.sensors import WATCH
 from customer_pipeline.orchestration.alerting.watch import Watch
-from customer_pipeline.orchestration.location import build_defs
+from customer_pipeline.orchestration.location import build_defs, build_pipelines
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty, Stage
 from customer_pipeline.warehouse.ledger import Published, Run, record_failures, record_published
@@ -30,24 +31,26 @@ from tests.support.instance_traces import REPOSITORY
 from tests.support.receiver import Received, Receiver
 from tests.support.shop import Shop
 
-DAILY, REFRESH = "daily_customer_pipeline", "reporting_refresh"
+DAILY, MONTHLY = "daily_customer_pipeline", "monthly_trips_pipeline"
+REFRESH = "reporting_refresh"
 
 
 class AlertDesk:
     """What happened, by the methods of that name; `told` is what the receiver was told since the last
-    look."""
+    look. What a run says of partitions, it says of its job's pipeline, or else of the first."""
 
     def __init__(self, shop: Shop, instance: dg.DagsterInstance, receiver: Receiver) -> None:
         self.shop, self.instance, self.receiver = shop, instance, receiver
         self.repository = build_defs(shop.settings).get_repository_def()
-        self.watch, self.channels = Watch(shop.pipeline), parse_channels(receiver.url("a"))
+        self.watch = Watch(tuple(build_pipelines(shop.settings)))
+        self.channels = parse_channels(receiver.url("a"))
         self.ahead, self._read = timedelta(), 0
         self._models: dict[str, dg.DagsterRun] = {}
         self.told()
 
     @property
     def pipeline(self) -> Pipeline:
-        return self.watch.pipeline
+        return self.watch.pipelines[0]
 
     def told(self, *, after: timedelta = timedelta()) -> list[Received]:
         """Look, tell, and say what was told, some time later than before."""
@@ -55,6 +58,12 @@ class AlertDesk:
         self.watch.look(self.instance, self._now())
         self.watch.note_automation(self.instance)
         return self.deliver()
+
+    def tick(self) -> None:
+        """Look as the daemon does."""
+        sensor = self.repository.get_sensor_def(WATCH)
+        with dg.build_sensor_context(self.instance, repository_def=self.repository) as context:
+            sensor.evaluate_tick(context)
 
     def deliver(self) -> list[Received]:
         """Tell, and say what was told."""
@@ -69,12 +78,14 @@ class AlertDesk:
         job: str = DAILY,
         status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTED,
         only: Sequence[str] = (),
+        assets: frozenset[dg.AssetKey] = frozenset(),
         tags: Mapping[str, str] | None = None,
     ) -> dg.DagsterRun:
         """A run over these days (a range, when there are several).
 
         Args:
-            only: the first parts of the keys of the assets that it was asked for, instead of a job's.
+            assets: those that it was asked for, instead of a job's.
+            only: the first parts of the keys of such assets.
         """
         of_days: dict[str, str] = {}
         if len(days) == 1:
@@ -93,7 +104,7 @@ class AlertDesk:
             status=status,
             tags=tags,
             # Empty, as it is in a run by the command line.
-            asset_selection=frozenset(key for key in keys if key.path[0] in only),
+            asset_selection=assets | {key for key in keys if key.path[0] in only},
         )
         return self.instance.add_run(run)
 
@@ -132,15 +143,15 @@ class AlertDesk:
 
     def publish(self, run: dg.DagsterRun, *days: str) -> None:
         """These days are published by a run."""
-        now = datetime.now(UTC)
+        now, of_run = datetime.now(UTC), self._of(run)
         with self.pipeline.warehouse.write() as connection, transaction(connection):
             ensure_ledger(connection)
             record_published(
                 connection,
-                self._of(run),
+                of_run,
                 [
                     Published(
-                        *(self.pipeline.name, day, "published", 10, 0, 10, 4, "f", "h", "v"),
+                        *(of_run.pipeline, day, "published", 10, 0, 10, 4, "f", "h", "v"),
                         run.run_id,
                         now,
                     )
@@ -148,9 +159,11 @@ class AlertDesk:
                 ],
             )
 
-    def failed(self, *days: str, why: str = "orders: cut off", **tags: str) -> dg.DagsterRun:
+    def failed(
+        self, *days: str, why: str = "orders: cut off", job: str = DAILY, **tags: str
+    ) -> dg.DagsterRun:
         """A run over these days in which all of them failed."""
-        run = self.run(*days, tags=tags)
+        run = self.run(*days, job=job, tags=tags)
         self.fail(run, *days, why=why)
         return run
 
@@ -163,15 +176,24 @@ class AlertDesk:
                 why = f"orders: there is no delivery of {day}"
                 record_failures(connection, self._of(run), [Casualty(day, "extract", why)])
 
-    def published(self, *days: str, **tags: str) -> dg.DagsterRun:
-        run = self.run(*days, status=dg.DagsterRunStatus.SUCCESS, tags=tags)
+    def published(self, *days: str, job: str = DAILY, **tags: str) -> dg.DagsterRun:
+        run = self.run(*days, job=job, status=dg.DagsterRunStatus.SUCCESS, tags=tags)
         self.publish(run, *days)
         return run
 
     def backfill(
-        self, name: str, *, status: str = "REQUESTED", tags: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        status: str = "REQUESTED",
+        assets: Sequence[dg.AssetKey] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
-        """A backfill of Dagster of that name, or what became of it."""
+        """A backfill of Dagster of that name, or what became of it.
+
+        Args:
+            assets: those that it was asked for, where Dagster has kept that.
+        """
         if (known := self.instance.get_backfill(name)) is None:
             known = PartitionBackfill(
                 backfill_id=name,
@@ -179,14 +201,15 @@ class AlertDesk:
                 from_failure=False,
                 tags=dict(tags or {}),
                 backfill_timestamp=time.time(),
-                asset_selection=None,
+                asset_selection=assets,
             )
             self.instance.add_backfill(known)
         ended = known.with_status(BulkActionStatus(status)).with_end_timestamp(time.time())
         self.instance.update_backfill(ended)
 
     def _of(self, run: dg.DagsterRun) -> Run:
-        return self.pipeline.run(run, started_at=time.time())
+        of_job = (one for one in self.watch.pipelines if one.spec.job == run.job_name)
+        return next(of_job, self.pipeline).run(run, started_at=time.time())
 
     def _now(self) -> datetime:
         return datetime.now(UTC) + self.ahead

@@ -296,6 +296,15 @@ class Api:
         )["startSchedule"]
         assert answer["scheduleState"]["status"] == "RUNNING", answer
 
+    def start_sensor(self, name: str) -> None:
+        """What the switch beside a sensor sends."""
+        answer = self.ask(
+            "mutation($selector: SensorSelector!){startSensor(sensorSelector: $selector)"
+            "{__typename ...on Sensor{sensorState{status}}}}",
+            selector=_REPOSITORY | {"sensorName": name},
+        )["startSensor"]
+        assert answer["sensorState"]["status"] == "RUNNING", answer
+
     def ticks(self, schedule: str) -> list[dict[str, Any]]:
         """The ticks of a schedule that have ended, oldest first."""
         found = self.ask(

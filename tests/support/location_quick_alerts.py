@@ -1,6 +1,6 @@
-"""The location as it is, except that the sensors of alerts tick every few seconds, that a run is slow
-and hangs sooner, that nothing is told as a digest, and that a test can interfere by putting files into
-the folder that TEST_SWITCHES names:
+"""The location as it is, except that the sensors of alerts and of late data tick every few seconds, that
+a run is slow and hangs sooner, that nothing is told as a digest, and that a test can interfere by
+putting files into the folder that TEST_SWITCHES names:
 
 - `wait`: a load leaves its process's id in `waiting`, and waits until the file is gone.
 - `watch_fails`: each look raises, for as long as the file is there.
@@ -20,7 +20,7 @@ from unittest.mock import patch
 import dagster as dg
 
 from customer_pipeline.alerts import delivery
-from customer_pipeline.orchestration import assets, location
+from customer_pipeline.orchestration import assets, late_data, location
 from customer_pipeline.orchestration.alerting import sensors
 from customer_pipeline.orchestration.alerting.watch import Watch
 from customer_pipeline.settings import load_settings
@@ -55,11 +55,13 @@ def defs() -> dg.Definitions:
     # The tests fail more in a minute than a day does elsewhere, and want to see each message.
     delivery._BURST = 1000
     quick = functools.partial(sensors.alert_sensors, watch_interval=1, deliver_interval=1)
+    soon = functools.partial(late_data.late_data_sensor, interval=1)
     impatient = functools.partial(
         _ImpatientWatch, slow_after=timedelta(seconds=5), hangs_after=timedelta(seconds=45)
     )
     with (
         patch.object(location, "alert_sensors", quick),
+        patch.object(location, "late_data_sensor", soon),
         patch.object(sensors, "Watch", impatient),
     ):
         return location.build_defs(load_settings())

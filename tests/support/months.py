@@ -31,7 +31,7 @@ from tests.support.shop import SOURCE, Shop
 WEEKLY = PipelineSpec("weekly_rides", "weekly", job="weekly_rides_pipeline", cron="0 4 * * 1")
 HOURLY = PipelineSpec("hourly_rides", "hourly", job="hourly_rides_pipeline", cron="10 * * * *")
 SPECS = (DAILY, MONTHLY, WEEKLY, HOURLY)
-START = date(2026, 1, 1)
+START = date(2025, 10, 1)
 ZONE = "Europe/London"
 
 _HEAD = f"name: rides\nstart: {START}\ntimezone: {ZONE}\nfeeds:\n"
@@ -143,7 +143,7 @@ class RideSettings(Settings):
 class RideShop(Shop):
     """A source with the feed of each of `specs`, and a pipeline over each.
 
-    With `DAILY` among them, the source has all feeds of the shop too, delivered from 2026-01-01 on.
+    With `DAILY` among them, the source has all feeds of the shop too, delivered from 2025-10-01 on.
 
     Args:
         models: what `ride_models` has made.

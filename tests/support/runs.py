@@ -109,8 +109,9 @@ def run_days(
     *,
     only: Sequence[str] = (),
     tags: Mapping[str, str] | None = None,
+    job_name: str = JOB,
 ) -> Ran:
-    """Run a day, or the range from `first` to `last`, by the pipeline's job.
+    """Run a partition, or the range from `first` to `last`, by the pipeline's job.
 
     Args:
         only: the first parts of the keys of the assets to run instead (`landing`, `marts`), as
@@ -118,9 +119,9 @@ def run_days(
         tags: such as a schedule gives to its runs.
     """
     days = {_RANGE_START: first, _RANGE_END: last} if last else {}
-    defs = build_defs(shop.settings)
+    defs = build_defs(shop.settings, shop.specs)
     keys = [key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] in only]
-    job = defs.resolve_implicit_global_asset_job_def() if only else defs.resolve_job_def(JOB)
+    job = defs.resolve_implicit_global_asset_job_def() if only else defs.resolve_job_def(job_name)
     with home.instance() as instance:
         result = job.execute_in_process(
             instance=instance,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from customer_pipeline.orchestration.location import build_pipeline
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.pipelines import PIPELINES, PipelineSpec
 from customer_pipeline.settings import Settings
 
 ORDERS = (
@@ -76,6 +77,9 @@ class Shop:
 
     `2026-03-07` and `2026-03-08` are empty by rule, and events need not be delivered on any day.
     """
+
+    # The pipelines that there may be over it.
+    specs: Sequence[PipelineSpec] = PIPELINES
 
     def __init__(self, root: Path, *, source: str = SOURCE, dbt_cache: Path | None = None) -> None:
         root.mkdir(parents=True, exist_ok=True)

@@ -20,8 +20,8 @@ import dagster as dg
 from customer_pipeline.alerts.scene import EndedBackfill
 from customer_pipeline.orchestration.activity import ACTIVE, publishes
 from customer_pipeline.orchestration.alerting.runs import ended_at
+from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.partitions import asked_of, partitions_of
-from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
 
 _NEWEST = 100
@@ -49,7 +49,7 @@ class Backfills:
 
 def backfills(
     instance: dg.DagsterInstance,
-    pipeline: Pipeline,
+    tellers: Tellers,
     *,
     since: datetime,
     now: datetime,
@@ -69,7 +69,7 @@ def backfills(
         if over and (max(map(_end_of, of_name)) < since or is_told(name, len(of_name))):
             until |= {one.backfill_id: _end_of(one) for one in of_name}
             continue
-        operation = _operation(instance, pipeline, name, of_name, now) if over else None
+        operation = _operation(instance, tellers, name, of_name, now) if over else None
         if operation is None:
             under_way |= {name, *(one.backfill_id for one in of_name)}
         else:
@@ -80,7 +80,7 @@ def backfills(
 
 def _operation(
     instance: dg.DagsterInstance,
-    pipeline: Pipeline,
+    tellers: Tellers,
     name: str,
     parts: Sequence[Any],
     now: datetime,
@@ -98,16 +98,19 @@ def _operation(
     ended = max(*map(_end_of, parts), *map(ended_at, records), datetime.fromtimestamp(0, UTC))
     if BACKFILL in parts[0].tags and now - ended < _NEXT_PART:
         return None
+    pipeline = tellers.of_backfill(parts[0], (record.dagster_run for record in records))
+    assets = tellers.assets[pipeline.name]
     begun = {
         key for record in records for key in partitions_of(record.dagster_run, pipeline.partitions)
     }
     words = [_WORDS[part.status.value] for part in parts]
     errors = [part.error.message for part in parts if part.error]
     return EndedBackfill(
+        pipeline.name,
         name,
         tuple(part.backfill_id for part in parts),
         next((word for word in words if word != "ended"), "ended"),
-        tuple(sorted({key for part in parts for key in asked_of(part)} | begun)),
+        tuple(sorted({key for part in parts for key in asked_of(part, assets)} | begun)),
         frozenset(record.dagster_run.run_id for record in records),
         publishes=not records or any(publishes(record.dagster_run, pipeline) for record in records),
         started=datetime.fromtimestamp(min(part.backfill_timestamp for part in parts), UTC),

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import dagster as dg
 
 from customer_pipeline.alerts import runs as rules
 from customer_pipeline.alerts.backfills import note_backfill
+from customer_pipeline.alerts.drift import watch_drift
 from customer_pipeline.alerts.partitions import watch_partitions
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import Store, note_of, set_note
+from customer_pipeline.orchestration.activity import longest_silence
 from customer_pipeline.orchestration.alerting import runs as dagster_runs
 from customer_pipeline.orchestration.alerting.backfills import Backfills
 from customer_pipeline.orchestration.alerting.runs import RecentRuns
+from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
 
@@ -31,12 +34,13 @@ _LONGEST_HELD = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a look has found. `handled` are the runs that earlier looks are done with."""
+class Look:
+    """What a look has found of all pipelines. `handled` are the runs that earlier looks are done
+    with."""
 
     instance: dg.DagsterInstance
-    pipeline: Pipeline
-    scene: Scene
+    tellers: Tellers
+    now: datetime
     recent: RecentRuns
     backfills: Backfills
     handled: frozenset[str]
@@ -44,78 +48,118 @@ class Found:
     hangs_after: timedelta
 
 
-def note_found(store: Store, found: Found) -> list[Exception]:
-    """Note all that there is to tell; what went wrong with some part of it is returned."""
+@dataclass(frozen=True)
+class _Found:
+    """What is one pipeline's to tell."""
+
+    look: Look
+    pipeline: Pipeline
+    scene: Scene
+
+    def own(self, runs: Iterable[dg.RunRecord]) -> list[dg.RunRecord]:
+        of_run = self.look.tellers.of_run
+        return [run for run in runs if of_run(run.dagster_run).name == self.pipeline.name]
+
+
+def note_found(store: Store, look: Look, scenes: Mapping[str, Scene]) -> list[Exception]:
+    """Note all that there is to tell; what went wrong with some part of it is returned.
+
+    Args:
+        scenes: what is known of each pipeline, by its name.
+    """
+    with store.transaction() as connection:
+        tells_of_runs = _may_tell_of_runs(connection, scenes[look.tellers.first.name])
+    parts = (_partitions, _drift, _paces, *([_runs] if tells_of_runs else []))
     errors = []
-    parts: tuple[Callable[[Store, Found], None], ...] = (_partitions, _paces, _runs)
-    for part in parts:
-        try:
-            part(store, found)
-        except Exception as error:
-            errors.append(error)
+    for pipeline in look.tellers.pipelines:
+        found = _Found(look, pipeline, scenes[pipeline.name])
+        for part in parts:
+            try:
+                part(store, found)
+            except Exception as error:
+                errors.append(error)
+    if tells_of_runs and not errors:
+        _note_looked(store, look)
     return errors
 
 
-def _partitions(store: Store, found: Found) -> None:
+def _partitions(store: Store, found: _Found) -> None:
     with store.transaction() as connection:
         # First the notices of backfills: what failed in one is told there.
-        for backfill in found.backfills.ended:
-            note_backfill(connection, found.scene, backfill)
+        for backfill in found.look.backfills.ended:
+            if backfill.pipeline == found.pipeline.name:
+                note_backfill(connection, found.scene, backfill)
         watch_partitions(connection, found.scene)
 
 
-def _paces(store: Store, found: Found) -> None:
-    # A step that waits for its next attempt says nothing meanwhile.
-    pause = timedelta(seconds=2 * found.pipeline.retry_delay)
-    hangs = max(found.hangs_after, pause)
-    paces = list(dagster_runs.paces(found.instance, found.pipeline, found.scene.now))
+def _drift(store: Store, found: _Found) -> None:
+    with store.transaction() as connection:
+        watch_drift(connection, found.scene)
+
+
+def _paces(store: Store, found: _Found) -> None:
+    look = found.look
+    hangs = max(look.hangs_after, longest_silence(found.pipeline))
+    paces = list(dagster_runs.paces(look.instance, look.tellers, found.pipeline, look.now))
     with store.transaction() as connection:
         for pace in paces:
-            rules.note_pace(connection, found.scene, pace, hangs=hangs, least=found.slow_after)
+            rules.note_pace(connection, found.scene, pace, hangs=hangs, least=look.slow_after)
 
 
-def _runs(store: Store, found: Found) -> None:
-    with store.transaction() as connection:
-        if not _may_tell_of_runs(connection, found.scene):
-            return
-    settled = [run for run in found.recent.failed if not _is_unsettled(run, found)]
+def _runs(store: Store, found: _Found) -> None:
+    look, succeeded = found.look, found.own(found.look.recent.succeeded)
+    settled = [run for run in found.own(look.recent.failed) if not _is_unsettled(run, look)]
     # Read before it is noted, so that nobody waits for it who has something to write.
     checks = {
-        run.dagster_run.run_id: dagster_runs.checks_of(found.instance, run)
-        for run in _new(found.recent.succeeded, found)
+        run.dagster_run.run_id: dagster_runs.checks_of(look.instance, run)
+        for run in _new(succeeded, found)
     }
     with store.transaction() as connection:
-        for run in _new(found.recent.succeeded, found):
-            job, started = run.dagster_run.job_name, dagster_runs.started_at(run)
-            rules.note_job_success(connection, found.scene, job, started)
+        for run in _new(succeeded, found):
+            started = dagster_runs.started_at(run)
+            for job in look.tellers.jobs_of(run.dagster_run):
+                rules.note_job_success(connection, found.scene, job, started)
             failed, passed = checks[run.dagster_run.run_id]
             rules.note_checks(connection, found.scene, failed, passed)
         for run in _new(settled, found):
-            if not _is_told_by_backfill(run, found):
+            if not _is_told_by_backfill(run, look):
                 _note_failed_run(connection, found, run)
-        done = [run.dagster_run.run_id for run in (*found.recent.succeeded, *settled)]
-        set_note(connection, "handled_runs", json.dumps(done))
-        set_note(connection, "looked_at", str(found.scene.now.timestamp()))
+        done = {run.dagster_run.run_id for run in (*succeeded, *settled)}
+        _note_handled(connection, _handled(connection) | done)
 
 
-def _new(
-    runs: tuple[dg.RunRecord, ...] | list[dg.RunRecord], found: Found
-) -> Iterator[dg.RunRecord]:
+def _new(runs: Iterable[dg.RunRecord], found: _Found) -> Iterator[dg.RunRecord]:
     """Those that no earlier look was done with, and that ended since anybody looks."""
     for run in runs:
         ended = dagster_runs.ended_at(run)
-        if run.dagster_run.run_id not in found.handled and ended >= found.scene.watching_since:
+        if run.dagster_run.run_id not in found.look.handled and ended >= found.scene.watching_since:
             yield run
 
 
-def _note_failed_run(connection: sqlite3.Connection, found: Found, run: dg.RunRecord) -> None:
-    failed = dagster_runs.failed_run(run, found.pipeline)
+def _note_failed_run(connection: sqlite3.Connection, found: _Found, run: dg.RunRecord) -> None:
+    failed = dagster_runs.failed_run(run, found.look.tellers)
     rules.note_failed_run(
         connection,
         found.scene,
         failed,
-        lambda: dagster_runs.why_it_failed(found.instance, failed.run_id),
+        lambda: dagster_runs.why_it_failed(found.look.instance, failed.run_id),
     )
+
+
+def _note_looked(store: Store, look: Look) -> None:
+    """How far the look came. What it has not seen any more, no later one will."""
+    seen = {run.dagster_run.run_id for run in (*look.recent.succeeded, *look.recent.failed)}
+    with store.transaction() as connection:
+        _note_handled(connection, _handled(connection) & seen)
+        set_note(connection, "looked_at", str(look.now.timestamp()))
+
+
+def _handled(connection: sqlite3.Connection) -> set[str]:
+    return set(json.loads(note_of(connection, "handled_runs") or "[]"))
+
+
+def _note_handled(connection: sqlite3.Connection, run_ids: set[str]) -> None:
+    set_note(connection, "handled_runs", json.dumps(sorted(run_ids)))
 
 
 def _may_tell_of_runs(connection: sqlite3.Connection, scene: Scene) -> bool:
@@ -131,14 +175,14 @@ def _may_tell_of_runs(connection: sqlite3.Connection, scene: Scene) -> bool:
     return scene.now.timestamp() - float(unread_since) >= _LONGEST_HELD.total_seconds()
 
 
-def _is_unsettled(run: dg.RunRecord, found: Found) -> bool:
+def _is_unsettled(run: dg.RunRecord, look: Look) -> bool:
     tags = run.dagster_run.tags
     return (
-        run.dagster_run.run_id in found.scene.unsettled
-        or tags.get(DAGSTER_BACKFILL) in found.backfills.under_way
+        run.dagster_run.run_id in look.recent.unsettled
+        or tags.get(DAGSTER_BACKFILL) in look.backfills.under_way
     )
 
 
-def _is_told_by_backfill(run: dg.RunRecord, found: Found) -> bool:
-    until = found.backfills.runs_until.get(run.dagster_run.tags.get(DAGSTER_BACKFILL, ""))
+def _is_told_by_backfill(run: dg.RunRecord, look: Look) -> bool:
+    until = look.backfills.runs_until.get(run.dagster_run.tags.get(DAGSTER_BACKFILL, ""))
     return until is not None and dagster_runs.ended_at(run) <= until

@@ -15,11 +15,13 @@ import dagster as dg
 
 from customer_pipeline.alerts.scene import FailedCheck, FailedRun, RunPace, Why
 from customer_pipeline.orchestration.activity import last_event, live_runs, publishes
+from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.causes import first_error, first_line
 from customer_pipeline.orchestration.partitions import partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import RETRIED_BY, WILL_RETRY
 from customer_pipeline.planning.estimate import estimate
+from customer_pipeline.stages.delivery_checks import COLUMNS_ARE_AS_DECLARED
 from customer_pipeline.warehouse.attempts import RunTime
 
 # What Dagster needs at most to start a retry that it has announced.
@@ -43,10 +45,12 @@ class RecentRuns:
     unsettled: frozenset[str]
 
 
-def recent_runs(instance: dg.DagsterInstance, since: datetime, now: datetime) -> RecentRuns:
-    """What has ended between `since` and `now`."""
+def recent_runs(
+    instance: dg.DagsterInstance, tellers: Tellers, since: datetime, now: datetime
+) -> RecentRuns:
+    """What has ended between `since` and `now`, of whichever pipeline."""
     # First, so that a run that ends meanwhile is under way, or has ended, and never neither.
-    alive = list(live_runs(instance, now))
+    alive = list(live_runs(instance, now, pause_of=tellers.pause_of))
     ended = instance.get_run_records(
         dg.RunsFilter(
             statuses=[dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS],
@@ -77,11 +81,12 @@ def _is_about_to_be_retried(record: dg.RunRecord, now: datetime) -> bool:
     )
 
 
-def failed_run(record: dg.RunRecord, pipeline: Pipeline) -> FailedRun:
+def failed_run(record: dg.RunRecord, tellers: Tellers) -> FailedRun:
     run = record.dagster_run
+    pipeline = tellers.of_run(run)
     return FailedRun(
         run.run_id,
-        _job(run),
+        tellers.job_of(run, pipeline),
         tuple(partitions_of(run, pipeline.partitions)),
         publishes(run, pipeline),
         recurring=not run.job_name.startswith("__"),
@@ -133,7 +138,10 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
 def checks_of(
     instance: dg.DagsterInstance, record: dg.RunRecord
 ) -> tuple[list[FailedCheck], list[tuple[str, str, str]]]:
-    """The checks that failed in a run, and those that passed (asset, check and partition of each)."""
+    """The checks that failed in a run, and those that passed (asset, check and partition of each).
+
+    That columns are not as declared is told by the ledger, once for all partitions (`alerts/drift.py`).
+    """
     run_id, failed, passed = record.dagster_run.run_id, {}, []
     kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
     for found in instance.get_records_for_run(run_id, of_type=kind).records:
@@ -144,7 +152,7 @@ def checks_of(
         asset, key = data.asset_key.to_user_string(), getattr(data, "partition", None) or ""
         if data.passed:
             passed.append((asset, data.check_name, key))
-        else:
+        elif data.check_name != COLUMNS_ARE_AS_DECLARED:
             failed[asset, data.check_name, key] = FailedCheck(
                 run_id, asset, data.check_name, key, data.severity.value, data.description or ""
             )
@@ -157,16 +165,21 @@ def checks_of(
     ], passed
 
 
-def paces(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) -> Iterable[RunPace]:
-    """How the runs that are under way are doing, beside the runs of the same job that succeeded."""
+def paces(
+    instance: dg.DagsterInstance, tellers: Tellers, pipeline: Pipeline, now: datetime
+) -> Iterable[RunPace]:
+    """How the pipeline's runs that are under way are doing, beside those of the same job that
+    succeeded."""
     under_way = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])
     for record in instance.get_run_records(under_way):
         run = record.dagster_run
+        if tellers.of_run(run).name != pipeline.name:
+            continue
         keys = tuple(partitions_of(run, pipeline.partitions))
         usual = estimate(_history(instance, pipeline, run), max(len(keys), 1))
         yield RunPace(
             run.run_id,
-            _job(run),
+            tellers.job_of(run, pipeline),
             keys,
             (now - started_at(record)).total_seconds(),
             usual.most if usual else None,
@@ -189,8 +202,3 @@ def _history(
         for one in earlier
         if one.dagster_run.asset_selection == run.asset_selection
     ]
-
-
-def _job(run: dg.DagsterRun) -> str:
-    """A run of assets that somebody picked has a job of Dagster's own making, with no name to tell."""
-    return "picked assets" if run.job_name.startswith("__") else run.job_name

@@ -26,7 +26,7 @@ def alert_sensors(
     Raises:
         ConfigError: `CUSTOMER_PIPELINE_ALERT_URLS` names something that is no channel.
     """
-    watch = Watch(pipelines[0])
+    watch = Watch(tuple(pipelines))
     channels = parse_channels(pipelines[0].settings.channel_urls)
     return [
         _watch_sensor(watch, watch_interval),
@@ -39,7 +39,7 @@ def _watch_sensor(watch: Watch, interval: int) -> dg.SensorDefinition:
         name=WATCH,
         minimum_interval_seconds=interval,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Notes each failure once: days, runs, backfills, checks, what is late or slow.",
+        description="Notes each failure once: partitions, runs, backfills, checks, what is late or slow.",
     )
     def _sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         watch.look(context.instance)

@@ -7,7 +7,8 @@ rules (`noting.py` hands them what was found), and single parts of Dagster (the 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -18,48 +19,35 @@ from customer_pipeline.alerts.mutes import mutes
 from customer_pipeline.alerts.outbox import is_noted
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import Store, note_of, watching_since
-from customer_pipeline.alerts.wording import Words
-from customer_pipeline.errors import PipelineError, TransientError
 from customer_pipeline.orchestration.alerting.automation import failing_automation, on_since
 from customer_pipeline.orchestration.alerting.backfills import backfills
 from customer_pipeline.orchestration.alerting.due import due_partitions
-from customer_pipeline.orchestration.alerting.noting import Found, note_found
+from customer_pipeline.orchestration.alerting.ledger import read_ledger
+from customer_pipeline.orchestration.alerting.noting import Look, note_found
 from customer_pipeline.orchestration.alerting.runs import recent_runs
+from customer_pipeline.orchestration.alerting.scenes import words_of
+from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.planning.known import Known, read_known
 
-# Seconds. A tick must be short; the next one looks again.
-_LOCK_TIMEOUT = 5
 # So far each look goes back behind the last one, for what was not settled then.
 _OVERLAP = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Who looks: over which pipeline, and where alerts are kept.
+    """Who looks: over which pipelines, of which the first tells what belongs to none.
 
     `slow_after` is what a run is given at least before it is called slow; after `hangs_after` without
     a word from it, a run hangs.
     """
 
-    pipeline: Pipeline
+    pipelines: Sequence[Pipeline]
     slow_after: timedelta = timedelta(minutes=5)
     hangs_after: timedelta = timedelta(hours=1)
 
     @property
     def store(self) -> Store:
-        return Store(self.pipeline.settings.alerts_path)
-
-    @property
-    def words(self) -> Words:
-        source = self.pipeline.source
-        return Words(
-            self.pipeline.name,
-            self.pipeline.partitions.noun,
-            self.pipeline.settings.ui_url.rstrip("/"),
-            {name: feed.owner for name, feed in self.pipeline.feeds.items() if feed.owner},
-            source.owner,
-        )
+        return Store(self.pipelines[0].settings.alerts_path)
 
     def look(self, instance: dg.DagsterInstance, now: datetime | None = None) -> None:
         """Look once, and note all that there is to tell.
@@ -78,34 +66,37 @@ class Watch:
             handled = json.loads(note_of(connection, "handled_runs") or "[]")
             muted = mutes(connection, now)
         # Dagster before the ledger: what has ended by now has told the ledger what it did.
-        recent = recent_runs(instance, max(began, last - _OVERLAP), now)
-        found = backfills(instance, self.pipeline, since=began, now=now, is_told=self._is_told)
-        due = self._due(instance, began, now)
-        known, broken = self._ledger()
-        scene = Scene(
+        tellers = Tellers(self.pipelines)
+        recent = recent_runs(instance, tellers, max(began, last - _OVERLAP), now)
+        found = backfills(instance, tellers, since=began, now=now, is_told=self._is_told)
+        due = {one.name: self._due(instance, one, began, now) for one in self.pipelines}
+        ledger, broken = read_ledger(self.pipelines)
+        look = Look(
+            instance,
+            tellers,
             now,
-            began,
-            self.words,
-            self.pipeline.partitions.complete_keys(now),
-            known,
-            recent.unsettled | found.under_way,
-            due,
-            muted,
-            {name: feed.alert_after for name, feed in self.pipeline.feeds.items()},
+            recent,
+            found,
+            frozenset(handled),
+            self.slow_after,
+            self.hangs_after,
         )
-        errors = note_found(
-            self.store,
-            Found(
-                instance,
-                self.pipeline,
-                scene,
-                recent,
-                found,
-                frozenset(handled),
-                self.slow_after,
-                self.hangs_after,
-            ),
-        )
+        scenes = {
+            pipeline.name: Scene(
+                now,
+                began,
+                words_of(pipeline),
+                pipeline.partitions.complete_keys(now),
+                ledger[pipeline.name].known if ledger else None,
+                recent.unsettled | found.under_way,
+                due[pipeline.name],
+                muted,
+                {name: feed.alert_after for name, feed in pipeline.feeds.items()},
+                ledger[pipeline.name].drift if ledger else (),
+            )
+            for pipeline in self.pipelines
+        }
+        errors = note_found(self.store, look, scenes)
         if broken or errors:
             raise broken or errors[0]
 
@@ -116,25 +107,15 @@ class Watch:
             began = watching_since(connection, now)
         failing = list(failing_automation(instance, began))
         with self.store.transaction() as connection:
-            scene = Scene(now, began, self.words, (), None)
+            scene = Scene(now, began, words_of(self.pipelines[0]), (), None)
             rules.note_automation(connection, scene, failing)
 
-    def _ledger(self) -> tuple[Known | None, PipelineError | None]:
-        """What the ledger says; or nothing, with the reason where waiting does not help."""
-        warehouse = replace(self.pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT)
-        try:
-            return read_known(warehouse, self.pipeline.name, self.pipeline.feeds), None
-        except TransientError:
-            return None, None
-        except PipelineError as error:
-            return None, error
-
     def _due(
-        self, instance: dg.DagsterInstance, began: datetime, now: datetime
+        self, instance: dg.DagsterInstance, pipeline: Pipeline, began: datetime, now: datetime
     ) -> dict[str, datetime]:
-        on = on_since(instance, self.pipeline.spec.schedule)
+        on = on_since(instance, pipeline.spec.schedule)
         since = max(on, began) if on else None
-        return due_partitions(self.pipeline.partitions, self.pipeline.due_after, since, now)
+        return due_partitions(pipeline.partitions, pipeline.due_after, since, now)
 
     def _is_told(self, name: str, parts: int) -> bool:
         with self.store.transaction() as connection:

@@ -46,6 +46,13 @@ def one_in(drawn: Words, limit: int) -> Flags:
     return below(drawn, limit) == 0
 
 
+def one_of_each(drawn: Words, numbers: Ints, size: int, count: int) -> Flags:
+    """True for exactly one number of each `size` below `count`, so that there are never more of them
+    than that; `drawn` has a word for each number's group, `numbers // size`."""
+    group, place = np.divmod(numbers, size)
+    return (place == below(drawn, size)) & (group < count // size)
+
+
 def pick(table: Ints, drawn: Words) -> Ints:
     """Values out of a table, each entry as likely as any other."""
     return table[below(drawn, len(table))]

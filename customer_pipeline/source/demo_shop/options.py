@@ -1,4 +1,4 @@
-"""What a user may set for the made-up shop: its seed, its size, and which flaws its data has.
+"""What a user may set for the made-up shop and its taxis: seed, size, and which flaws the data has.
 
 What belongs here: the options, their defaults, and the error for a wrong one. What does not: what
 an option does to the data (see the module of the feed).
@@ -22,7 +22,8 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seed: int = 1
-    # 1 is the size of a real small shop: some 1,500 order lines and 80 invoices a day.
+    # 1 is the size of a real small shop: some 1,500 order lines and 80 invoices a day, and 3,000 trips
+    # of its taxis a month.
     scale: float = Field(default=1, ge=0, le=100_000)
 
     closed_days: bool = True
@@ -38,6 +39,10 @@ class Options(BaseModel):
     redelivered_events: bool = True
     conflicting_events: bool = True
     shuffled_events: bool = True
+    trips_outside_month: bool = True
+    refunded_trips: bool = True
+    trips_without_payment: bool = True
+    unreadable_trips: bool = True
 
     @property
     def scale_micro(self) -> int:

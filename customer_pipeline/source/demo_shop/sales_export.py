@@ -11,7 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop.chance import Flags, below, one_in, words
+from customer_pipeline.source.demo_shop.chance import (
+    Flags,
+    below,
+    one_in,
+    one_of_each,
+    words,
+)
 from customer_pipeline.source.demo_shop.opening_days import date_of
 from customer_pipeline.source.demo_shop.options import Options
 from customer_pipeline.source.demo_shop.people import people_until
@@ -104,9 +110,8 @@ def _descriptions(options: Options, day: int, lines: Lines) -> pa.Array:
 
 def _unreadable(options: Options, invoices: Invoices, lines: Lines) -> Flags:
     """Exactly one line of each 500 of the day, so that no day's share is ever above that."""
-    group, place = np.divmod(lines.number, _UNREADABLE)
-    chosen = below(words(options.seed, "unreadable", invoices.day, group), _UNREADABLE)
-    return (place == chosen) & (group < int(invoices.lines.sum()) // _UNREADABLE)
+    drawn = words(options.seed, "unreadable", invoices.day, lines.number // _UNREADABLE)
+    return one_of_each(drawn, lines.number, _UNREADABLE, int(invoices.lines.sum()))
 
 
 def _spoilt(texts: pa.Array, which: Flags, bad: list[str], lines: Lines) -> pa.Array:

@@ -8,33 +8,40 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import Partitions
+from customer_pipeline.source.partitions import CALENDARS, Partitions, Window
 from customer_pipeline.source.places import filled, has_version
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _DATE_FORMAT = re.compile(r"\{date:([^{}]*)\}")
 # The others depend on the host's time zone or language, or mean something else elsewhere.
-_DIRECTIVES = {f"%{letter}" for letter in "YymdjHMSGVuaAbB%"} | {"%-d", "%-m"}
+_DIRECTIVES = {f"%{letter}" for letter in "YymdjHMSGVuaAbBz%"} | {"%-d", "%-m"}
 # What of `ready_when` is a path, too.
 _BESIDE = ("marker", "manifest")
 
 
 def with_absolute_paths(
-    feed: Feed, folder: Path, environ: Mapping[str, str], partitions: type[Partitions]
+    feed: Feed, folder: Path, environ: Mapping[str, str], zone: ZoneInfo
 ) -> Feed:
     """`feed` with its paths made absolute: `${NAME}` comes out of `environ`, and a relative path
-    starts at `folder`. Each must be another one for each of the `partitions`.
+    starts at `folder`. Each must be another one for each partition in that `zone`.
 
     Raises:
         ConfigError: with what is wrong and what to do, when a path cannot be used; `where` is the
             key of the feed under which it stands.
     """
-    path = _absolute("path", feed.path or "", folder, environ, partitions)
+    calendar = CALENDARS[feed.partitions]
+    examples = calendar.examples(zone)
+    absolute = partial(
+        _absolute, folder=folder, environ=environ, calendar=calendar, examples=examples
+    )
+    path = absolute("path", feed.path or "")
     if "versions" in feed.model_fields_set and not has_version(path):
         raise ConfigError(
             "has no {version}, so there is nothing to choose from",
@@ -43,7 +50,7 @@ def with_absolute_paths(
         )
     rule = feed.ready_when
     beside = {
-        name: _absolute(f"ready_when.{name}", template, folder, environ, partitions)
+        name: absolute(f"ready_when.{name}", template)
         for name in _BESIDE
         if rule and (template := getattr(rule, name)) is not None
     }
@@ -62,9 +69,11 @@ def with_absolute_paths(
 def _absolute(
     name: str,
     declared: str,
+    *,
     folder: Path,
     environ: Mapping[str, str],
-    partitions: type[Partitions],
+    calendar: type[Partitions],
+    examples: Sequence[Window],
 ) -> str:
     try:
         template = _VARIABLE.sub(lambda match: _variable(match[1], environ), declared)
@@ -73,12 +82,11 @@ def _absolute(
         _require_portable(template)
         # A path that is absolute replaces the folder.
         absolute = os.path.join(_plain(str(folder)), template)  # noqa: PTH118
-        windows = partitions.examples()
-        made = {filled(absolute, window, version="1") for window in windows}
-        if len(made) < len(windows):
+        made = {filled(absolute, window, version="1") for window in examples}
+        if len(made) < len(examples):
             raise ConfigError(
-                f"is the same for different {partitions.noun}s, which would all read the same file",
-                todo=f"name the whole {partitions.noun} in it, with {partitions.in_paths}",
+                f"is the same for different {calendar.noun}s, which would all read the same file",
+                todo=f"name the whole {calendar.noun} in it, with {calendar.in_paths}",
             )
         if absolute.replace("{{", "").count("{version}") > 1:
             raise ConfigError("has {version} more than once", todo="write it once")

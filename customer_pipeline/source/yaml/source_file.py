@@ -18,7 +18,6 @@ from pydantic import ValidationError
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.functions import import_function
-from customer_pipeline.source.partitions import CALENDARS
 from customer_pipeline.source.yaml.document import Document, Mistake, Place, read_document
 from customer_pipeline.source.yaml.feed_checks import wrong_with
 from customer_pipeline.source.yaml.paths import with_absolute_paths
@@ -103,7 +102,7 @@ def _checked(
         if feed.function is not None:
             import_function(feed.function, feed.options)
         if feed.path is not None:
-            return with_absolute_paths(feed, folder, environ, CALENDARS[feed.partitions])
+            return with_absolute_paths(feed, folder, environ, ZoneInfo(zone))
     except ConfigError as error:
         inner = error.where.split(".") if feed.function is None else ["function"]
         document.mistake((*place, *inner), error.what, error.todo)
