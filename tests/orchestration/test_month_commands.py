@@ -22,7 +22,7 @@ from customer_pipeline.reporting import refresh
 from customer_pipeline.settings import Settings
 from customer_pipeline.stages import transform
 from tests.support.compiled_models import CompiledModels
-from tests.support.months import WEEKLY, RideShop
+from tests.support.months import START, WEEKLY, RideShop
 from tests.support.shop import line
 from tests.support.stages import run_stages
 from tests.support.warehouse import query
@@ -249,7 +249,7 @@ def test_a_month_and_its_feed_are_muted(delivered: RideShop) -> None:
         (["--to", "2999-01-01"], "2999-01-01 is not over yet (the newest complete month is 2"),
         (
             ["--from", "2026-01-02", "--to", "2999-01-01"],
-            f"(months of this source are {JANUARY} to 2",
+            f"(months of this source are {START} to 2",
         ),
         (["--from", MARCH, "--to", JANUARY], "put the earlier month first"),
         (["--day", JANUARY, "--from", JANUARY], "--day is about one month"),
