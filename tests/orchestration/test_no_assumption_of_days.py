@@ -1,0 +1,87 @@
+"""The code that all pipelines share speaks of partitions: no name in it says day where a month or an
+hour may be meant, and nothing in it asks which of them it is.
+
+What may say so: the calendars (`source/partitions.py`) with what reads a source's own dates and times
+beside it (`source/`), and the pipelines' own words (`pipelines.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from customer_pipeline.settings import PACKAGE
+from customer_pipeline.source.partitions import CALENDARS
+
+LENGTHS = {"day", "date", "daily", "week", "weekly", "month", "monthly", "hour", "hourly"}
+# Spans of time, which are as long for every pipeline, and dates in the path of a file.
+SPANS = {"hours", "_hours", "_hours_passed", "keep_days", "due_days", "_any_date"}
+CLASSES = {calendar.__name__ for calendar in CALENDARS.values()}
+# Where each calendar is given something of its own, by its class: Dagster's definition, and its place
+# in a drawing.
+TABLES = {"source/partitions.py", "orchestration/partitions.py", "cli/calendar.py"}
+
+SHARED = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.relative_to(PACKAGE).parts[0] not in ("source", "pipelines.py")
+]
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    """The names that a module gives to something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def _says_a_length(name: str) -> bool:
+    words = re.findall("[a-z]+", re.sub("([A-Z])", r"_\1", name).lower())
+    return any(word in LENGTHS or word.removesuffix("s") in LENGTHS for word in words)
+
+
+def _asks_which(tree: ast.AST) -> Iterator[str]:
+    """The calendars that a module names, by class or in a comparison by word."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in CLASSES:
+            yield node.id
+        elif isinstance(node, ast.Compare | ast.match_case):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and part.value in CALENDARS:
+                    yield part.value
+
+
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_shared_module_names_no_length_of_partitions(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    named = {name for name in (path.stem, *_names(tree)) if _says_a_length(name)}
+    assert named <= SPANS
+
+
+def test_only_the_partition_modules_know_one_calendar_from_another() -> None:
+    asking = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if set(_asks_which(ast.parse(path.read_text())))
+    }
+    assert asking == TABLES
+
+
+@pytest.mark.parametrize("name", ["day", "_run_days", "DailyRuns", "by_date", "monthlyJob"])
+def test_such_names_are_seen(name: str) -> None:
+    assert _says_a_length(name)
+
+
+@pytest.mark.parametrize("name", ["updated", "validate", "today", "candidate", "partition_key"])
+def test_other_names_are_none(name: str) -> None:
+    assert not _says_a_length(name)
