@@ -100,7 +100,7 @@ def _is_known_otherwise(change: SourceChange, scene: Scene, known: Known) -> boo
 def _message(scene: Scene, kind: _Told, changes: Sequence[SourceChange]) -> Message:
     words, keys = scene.words, sorted({one.partition_key for one in changes})
     gone = kind == "vanished"
-    what = "gone from the source" if gone else "delivered anew, and no run could use it"
+    what = "gone from the source" if gone else "there in a form that no run can use"
     name = f"{_shown(changes[0])} is" if len(changes) == 1 else f"{len(changes):,} deliveries are"
     advice = (
         "ask for it again; if the source keeps its deliveries for a shorter time, lower the feed's"

@@ -99,7 +99,7 @@ def test_a_second_version_that_is_refused_is_told_and_what_is_being_written_is_n
     desk.shop.deliver("customers", DAYS[4], [customer(DAYS[4], n) for n in range(9)])
     (message,) = desk.told()
     assert message.title == (
-        f"warning: daily_customers: orders of {DAYS[2]} is delivered anew, and no run could use it"
+        f"warning: daily_customers: orders of {DAYS[2]} is there in a form that no run can use"
     )
     assert "there are 2 versions of the delivery" in message.body
     assert desk.told() == []
