@@ -132,7 +132,13 @@ class DemoDays:
         candidate = pipeline.candidate("published-now")
         candidate.remove()
         shutil.copytree(self._built(day).folder, candidate.folder)
-        validate(candidate, feeds=pipeline.feeds, landing=pipeline.landing, rules=pipeline.rules)
+        validate(
+            candidate,
+            feeds=pipeline.feeds,
+            partitions=pipeline.partitions,
+            landing=pipeline.landing,
+            rules=pipeline.rules,
+        )
         publish(
             candidate,
             marts,

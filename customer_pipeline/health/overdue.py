@@ -9,6 +9,8 @@ from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.planning.known import Known, read_known
 from customer_pipeline.source.partitions import Partitions, Window
 from customer_pipeline.warehouse.connection import Warehouse
+from customer_pipeline.warehouse.publications import newest_publication
+from customer_pipeline.warehouse.schema import has_ledger
 
 _AREA = Area("partitions")
 # How far back a look goes for others that are lacking too.
@@ -29,7 +31,8 @@ def look_for_overdue(
     """One finding: whether the newest partition that is due at the moment `now` is in order, and how
     many right before it are not.
 
-    Published, empty by rule and waived ones are in order.
+    Published, empty by rule and waived ones are in order. Of a pipeline that nobody has ever run,
+    while another one is run, it is only said.
 
     Args:
         option: what a command says to mean this pipeline (see `orchestration/pipeline.py`).
@@ -52,8 +55,22 @@ def look_for_overdue(
     lacking = _lacking(due, known)
     if not lacking:
         yield _AREA.ok(pipeline, f"{due[-1].key}, the newest that is due, is in order")
+    elif not (known.published or known.failures or known.waivers) and _is_used(warehouse):
+        yield _AREA.warning(
+            pipeline,
+            f"nobody has ever run it; {due[-1].key} is the newest {partitions.noun} that is due",
+            f"run it, if you want it: `customer-pipeline run{option} --from {due[-1].key}`",
+        )
     else:
         yield _overdue(pipeline, lacking, known, due_at, option)
+
+
+def _is_used(warehouse: Warehouse) -> bool:
+    """Whether some pipeline has published something."""
+    if not warehouse.exists:
+        return False
+    with warehouse.read() as connection:
+        return has_ledger(connection) and newest_publication(connection) > 0
 
 
 def _lacking(due: list[Window], known: Known) -> list[Window]:

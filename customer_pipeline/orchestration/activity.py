@@ -18,7 +18,12 @@ import dagster as dg
 from customer_pipeline.orchestration.jobs import REFRESH_JOB
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
-from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL, RETRIED_BY, WILL_RETRY
+from customer_pipeline.orchestration.run_tags import (
+    DAGSTER_BACKFILL,
+    RETRIED_BY,
+    WILL_RETRY,
+    pauses_allowed,
+)
 from customer_pipeline.orchestration.specs import mart_key
 
 _SILENCE = timedelta(hours=1)
@@ -105,9 +110,13 @@ def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: 
 
 
 def stuck_runs(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
-    """The runs, of whatever job, that look active and have not stirred for an hour, newest first."""
+    """The runs, of whatever job, that look active and have not stirred for an hour, newest first; those
+    that may pause for longer, for that long."""
     records = instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE)))
-    alive = {run.run_id for run in live_runs(instance, now)}
+    alive = {
+        run.run_id
+        for run in live_runs(instance, now, pause_of=lambda run: pauses_allowed(run.tags))
+    }
     runs = [record.dagster_run for record in records]
     return [run for run in runs if run.run_id not in alive]
 

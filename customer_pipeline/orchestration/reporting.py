@@ -39,6 +39,9 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
         name=f"refresh_{pipeline.reporting.folder}",
         specs=specs,
         check_specs=_test_checks(pipeline),
+        # All tables are made together, whichever of them somebody picks; and none, where the pipeline
+        # has not published anything yet and a refresh is of all pipelines.
+        can_subset=True,
         **step_settings(pipeline),
     )
     def _refresh(
@@ -47,15 +50,23 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
         folder = pipeline.settings.runs_path / f"{context.run.run_id}-{pipeline.reporting.folder}"
         with retried_or_failed(context, pipeline):
             refreshed = pipeline.reporting.refresh(folder, run_id=context.run.run_id)
+        if not refreshed.publication:
+            context.log.info(f"{pipeline.name} has not published anything yet")
+            return
         if not refreshed.held_back:
             for spec in specs:
+                if spec.key not in context.selected_asset_keys:
+                    continue
                 table = spec.key.path[-1]
                 yield dg.MaterializeResult(asset_key=spec.key, metadata=_metadata(refreshed, table))
         failed = {test.unique_id for test in refreshed.failed_tests}
         for test in pipeline.project.tests_of(pipeline.reporting.folder):
+            key = dg.AssetCheckKey(reporting_key(test.model), test.name)
+            if key not in context.selected_asset_check_keys:
+                continue
             yield dg.AssetCheckResult(
-                asset_key=reporting_key(test.model),
-                check_name=test.name,
+                asset_key=key.asset_key,
+                check_name=key.name,
                 passed=test.unique_id not in failed,
                 severity=dg.AssetCheckSeverity.WARN
                 if test.warn_only

@@ -59,7 +59,8 @@ class Standing:
 @dataclass(frozen=True)
 class Refreshed:
     """What a refresh took in, and what it did, by table. `failed_tests` are those of the models; with
-    one of them that holds back, nothing was changed and `tables` is empty."""
+    one of them that holds back, nothing was changed and `tables` is empty. `publication` is 0 where
+    only other pipelines have published anything, and there was nothing to do."""
 
     publication: int
     partitions: tuple[str, ...]
@@ -129,6 +130,8 @@ class Reporting:
         """
         for attempts_left in reversed(range(_ATTEMPTS)):
             newest = self._newest_publication()
+            if not newest:
+                return Refreshed(0, (), {}, ())
             file, failed = self._build(scratch)
             refreshed = Refreshed(newest, (), {}, failed)
             if refreshed.held_back:
@@ -145,8 +148,8 @@ class Reporting:
         with self.warehouse.write() as connection:
             ensure_ledger(connection)
             newest = newest_publication(connection, self.pipeline)
-        if not newest:
-            raise StageError("nothing was published yet", todo="run a partition first")
+            if not newest and not newest_publication(connection):
+                raise StageError("nothing was published yet", todo="run a partition first")
         return newest
 
     def _build(self, scratch: Path) -> tuple[Path, tuple[Test, ...]]:

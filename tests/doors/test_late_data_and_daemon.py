@@ -17,7 +17,6 @@ from tests.support.dagster_processes import Home, wait_for
 from tests.support.runs import JOB, run_days
 from tests.support.shop import SOURCE, Shop, customer
 from tests.support.told_services import ToldServices, told_services
-from tests.support.warehouse import query
 
 pytestmark = pytest.mark.slow
 
@@ -81,12 +80,15 @@ def _ended(services: ToldServices, day: str, count: int = 1) -> list[dict]:
 
 
 def _orders(services: ToldServices, day: str) -> int:
-    ((orders,),) = query(
-        services.shop.settings.warehouse_path,
-        "select count(*) from marts.fct_orders where _date = ?::date",
-        [day],
-    )
-    return orders
+    return _rows(services, "marts.fct_orders", day)
+
+
+def _rows(services: ToldServices, mart: str, day: str) -> int:
+    # As the pipeline reads: what still writes is waited for.
+    with services.shop.pipeline.warehouse.read() as connection:
+        counted = f"select count(*) from {mart} where _date = ?::date"
+        (rows,) = connection.execute(counted, [day]).fetchone() or (0,)
+    return rows
 
 
 def test_a_correction_is_one_run_of_its_day_with_the_reason(services: ToldServices) -> None:
@@ -130,12 +132,7 @@ def test_a_file_that_is_still_written_is_taken_when_it_is_whole(services: ToldSe
     written = path.stat().st_mtime
     (run,) = _ended(services, SLOWLY)
     assert run["started"] >= written + QUIET_FOR
-    ((customers,),) = query(
-        services.shop.settings.warehouse_path,
-        "select count(*) from marts.dim_customers where _date = ?::date",
-        [SLOWLY],
-    )
-    assert customers == 4
+    assert _rows(services, "marts.dim_customers", SLOWLY) == 4
 
 
 def test_a_correction_that_comes_while_its_day_is_run_is_not_lost(services: ToldServices) -> None:

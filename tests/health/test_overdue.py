@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from customer_pipeline.outcomes import Casualty
 from customer_pipeline.source.partitions import DailyPartitions, Window
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Published, Run, record_failures, record_published
+from customer_pipeline.warehouse.publications import record_publication
 from customer_pipeline.warehouse.schema import ensure_ledger
 from customer_pipeline.warehouse.waivers import Waiver, grant_waivers
 
@@ -114,6 +115,19 @@ def test_nothing_published_at_all_is_a_problem(ledger: Ledger) -> None:
     assert found.level == "problem"
     assert found.words.startswith("nothing is published; 2026-03-09 was due")
     assert not ledger.warehouse.exists
+
+
+def test_a_pipeline_that_nobody_uses_beside_another_is_no_problem(ledger: Ledger) -> None:
+    other = replace(RUN, pipeline="monthly")
+    with ledger.warehouse.write() as connection:
+        ensure_ledger(connection)
+        record_publication(connection, other, {"2026-02-01": "a hash"})
+    found = ledger.look("2026-03-10T12:00")
+    assert found.level == "warning"
+    assert found.words == "nobody has ever run it; 2026-03-09 is the newest day that is due"
+    with ledger.warehouse.write() as connection:
+        record_failures(connection, RUN, [Casualty("2026-03-09", "extract", "orders: cut off")])
+    assert ledger.look("2026-03-10T12:00").level == "problem"
 
 
 def test_of_a_source_that_ended_long_ago_nothing_is_due(ledger: Ledger) -> None:

@@ -14,6 +14,7 @@ from customer_pipeline.orchestration import instance_view
 from customer_pipeline.orchestration.instance_view import partitions_in_flight
 from customer_pipeline.orchestration.location import build_defs
 from customer_pipeline.orchestration.run_limits import limit_in_force, limit_runs
+from customer_pipeline.warehouse.backfills import Backfill
 from tests.support.dagster_processes import Home
 from tests.support.shop import Shop
 
@@ -120,8 +121,7 @@ def test_a_run_that_is_made_while_the_limit_changes_keeps_to_the_new_one_too(
     monkeypatch.setattr(control, "_PATIENCE", 20)
     made: list[str] = []
 
-    class Backfill:
-        """One of Dagster's, as far as it matters here."""
+    recorded = Backfill(OURS, "daily_customers", (), "all", "", "ann", datetime.now(UTC))
 
     with home.instance() as instance:
         first = run_of(instance, shop)
@@ -134,9 +134,9 @@ def test_a_run_that_is_made_while_the_limit_changes_keeps_to_the_new_one_too(
         monkeypatch.setattr(instance_view, "partitions_without_run", makes_the_last)
         monkeypatch.setattr(
             "customer_pipeline.orchestration.backfill_progress.active_backfills",
-            lambda *_: [Backfill()],
+            lambda *_: ["one of Dagster's"],
         )
-        control.change_limit(Console(quiet=True), shop.pipeline, OURS, 3)
+        control.change_limit(Console(quiet=True), shop.pipeline, recorded, 3)
         for run_id in (first, *made):
             assert limits_of(instance, run_id) == {"customer_pipeline/max_active_runs_3": OURS}
 

@@ -4,7 +4,7 @@ three more attempts six hours apart (cases T1, T2, T9).
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -12,8 +12,10 @@ import dagster as dg
 import pytest
 
 from customer_pipeline.dbt_adapter.manifest import DbtProject
+from customer_pipeline.orchestration.activity import stuck_runs
 from customer_pipeline.orchestration.location import build_defs, build_pipelines
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import pauses_allowed
 from customer_pipeline.pipelines import DAILY, MONTHLY
 from customer_pipeline.settings import Settings
 from tests.support.dagster_processes import Home
@@ -176,3 +178,25 @@ def test_the_marts_are_fresh_while_each_partition_is_published_by_the_day_it_is_
     assert policy == dg.FreshnessPolicy.cron(
         deadline_cron=deadline, lower_bound_delta=timedelta(hours=hours), timezone=ZONE
     )
+
+
+@pytest.mark.parametrize(
+    ("hours", "stuck"), [(2, {DAILY.job}), (17, {DAILY.job}), (19, {DAILY.job, MONTHLY.job})]
+)
+def test_a_run_that_may_still_pause_is_not_called_stuck(
+    tmp_path: Path, rides: DbtProject, home: Home, hours: int, stuck: set[str]
+) -> None:
+    repository = build_defs(
+        _pipelines(tmp_path, rides)["monthly_trips"].settings
+    ).get_repository_def()
+    with home.instance() as instance:
+        for spec in SPECS:
+            job = repository.get_job(spec.job)
+            instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=job.tags)
+        found = stuck_runs(instance, datetime.now(UTC) + timedelta(hours=hours))
+    assert {run.job_name for run in found} == stuck
+
+
+def test_a_limit_that_somebody_gave_a_run_by_hand_allows_no_pause() -> None:
+    assert pauses_allowed({"dagster/max_runtime": "80"}) == timedelta(0)
+    assert pauses_allowed({}) == timedelta(0)
