@@ -143,7 +143,7 @@ class DemoDays:
             candidate,
             marts,
             messages=pipeline.messages,
-            raw_tables=pipeline.raw_tables,
+            tables_read=pipeline.tables_read,
             warehouse=pipeline.warehouse,
             run=Run("demonstration", pipeline.name, datetime.now(UTC), pipeline.code_version),
         )

@@ -91,6 +91,23 @@ class DbtProject:
             if node["schema"] == "raw" and pipeline in node["fqn"]
         }
 
+    def tables_read(self) -> dict[str, dict[str, dict[str, str]]]:
+        """All tables that any model reads, by schema (`raw`, `marts`): their columns, name to type. Of
+        a mart they are those that its own model states; one that states none is left out."""
+        found: dict[str, dict[str, dict[str, str]]] = {"raw": {}, "marts": {}}
+        models = {
+            node["name"]: node
+            for node in self.manifest["nodes"].values()
+            if node["resource_type"] == "model"
+        }
+        for node in self.manifest["sources"].values():
+            stated = models.get(node["name"]) if node["schema"] == "marts" else node
+            columns = stated["columns"].values() if stated else ()
+            types = {column["name"]: column["data_type"] for column in columns}
+            if node["schema"] in found and types and all(types.values()):
+                found[node["schema"]][node["name"]] = types
+        return found
+
     def tests_of(self, pipeline: str) -> list[Test]:
         """The data tests on the pipeline's models, in a stable order."""
         return sorted(self._tests(pipeline), key=lambda test: (test.model, test.name))

@@ -248,7 +248,7 @@ def _marts(pipeline: Pipeline) -> dg.AssetsDefinition:
                 candidate_of(context, pipeline),
                 pipeline.marts,
                 messages=pipeline.messages,
-                raw_tables=pipeline.raw_tables,
+                tables_read=pipeline.tables_read,
                 warehouse=pipeline.warehouse,
                 run=run_of(context, pipeline),
             )

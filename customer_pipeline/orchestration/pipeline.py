@@ -18,9 +18,10 @@ from customer_pipeline.pipelines import PipelineSpec
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
 from customer_pipeline.source.feed import Feed, Source
-from customer_pipeline.source.partitions import Partitions
+from customer_pipeline.source.partitions import CALENDARS, Partitions
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.landing import Landing
+from customer_pipeline.stages.load import raw_columns
 from customer_pipeline.stages.messages import Messages, messages_of
 from customer_pipeline.stages.reconcile import Rule, rules_of
 from customer_pipeline.verification.verify import Verifier
@@ -100,9 +101,16 @@ class Pipeline:
         return messages_of(self._metas, self.feeds)
 
     @cached_property
-    def raw_tables(self) -> Mapping[str, Mapping[str, str]]:
-        """The raw tables that the models read, whether or not the source has such a feed."""
-        return self.project.raw_tables_of(self.name)
+    def tables_read(self) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+        """The tables that models read by hand, of whatever pipeline: by schema and name, their columns
+        (name to type). A raw table that a feed of the source fills has the columns of the feed."""
+        read = self.project.tables_read()
+        fed = {
+            name: raw_columns(feed, CALENDARS[feed.partitions].column)
+            for name, feed in self.source.feeds.items()
+        }
+        raw = {name: fed.get(name, columns) for name, columns in read["raw"].items()}
+        return read | {"raw": raw}
 
     @property
     def _metas(self) -> Mapping[str, Mapping[str, Any]]:

@@ -13,8 +13,8 @@ import dagster as dg
 
 from customer_pipeline.orchestration.events import check_spec
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.source.mapping.query import sql_type
 from customer_pipeline.stages.delivery_checks import STATEMENTS
+from customer_pipeline.stages.load import raw_columns
 from customer_pipeline.stages.validate import check_names
 
 PUBLISHABLE = "partition_is_publishable"
@@ -206,10 +206,7 @@ def _common(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _feed_schema(pipeline: Pipeline, feed: str) -> dg.TableSchema:
-    column = pipeline.partitions.column
-    columns = {column.name: column.type, "_line": "BIGINT"} | {
-        name: sql_type(column) for name, column in pipeline.feeds[feed].columns.items()
-    }
+    columns = raw_columns(pipeline.feeds[feed], pipeline.partitions.column)
     return dg.TableSchema([dg.TableColumn(name, type=kind) for name, kind in columns.items()])
 
 

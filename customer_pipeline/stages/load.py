@@ -85,6 +85,12 @@ def load(
     return Loaded(tuple(usable), tuple(unusable))
 
 
+def raw_columns(feed: Feed, column: PartitionColumn) -> dict[str, str]:
+    """The columns of a feed's raw table, name to type."""
+    types = {column.name: column.type, "_line": "BIGINT"}
+    return types | {name: sql_type(declared) for name, declared in feed.columns.items()}
+
+
 def why_unusable(feed_name: str, declaration: str, manifest: Manifest | None) -> str | None:
     """Why a landing partition cannot be loaded under the feed's `declaration`; None when it can."""
     if manifest is None:
@@ -102,9 +108,7 @@ def why_unusable(feed_name: str, declaration: str, manifest: Manifest | None) ->
 def _prepare_table(
     connection: duckdb.DuckDBPyConnection, feed_name: str, feed: Feed, column: PartitionColumn
 ) -> None:
-    types = {column.name: column.type, "_line": "BIGINT"}
-    types |= {name: sql_type(declared) for name, declared in feed.columns.items()}
-    ensure_columns(connection, "raw", feed_name, types)
+    ensure_columns(connection, "raw", feed_name, raw_columns(feed, column))
 
 
 def _replace_rows(

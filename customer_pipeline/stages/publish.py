@@ -40,7 +40,13 @@ from customer_pipeline.warehouse.ledger import (
 )
 from customer_pipeline.warehouse.publications import record_publication
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger, ensure_table
-from customer_pipeline.warehouse.sql import columns_of, rows_by_partition, stream_into, transaction
+from customer_pipeline.warehouse.sql import (
+    columns_of,
+    has_rows,
+    rows_by_partition,
+    stream_into,
+    transaction,
+)
 
 _PREVIEW_ROWS = 5
 
@@ -67,7 +73,7 @@ def publish(
     marts: Sequence[str],
     *,
     messages: Sequence[Messages],
-    raw_tables: Mapping[str, Mapping[str, str]],
+    tables_read: Mapping[str, Mapping[str, Mapping[str, str]]],
     warehouse: Warehouse,
     run: Run,
 ) -> Publication:
@@ -75,8 +81,8 @@ def publish(
 
     Args:
         messages: which of the marts hold messages that are processed once.
-        raw_tables: what the models read (name to columns and types). Those that no feed fills are
-            made, so that the models can also be built by hand.
+        tables_read: what the models of all pipelines read (by schema and name, columns to types).
+            Those that are not there yet are made, without rows, so that the models can be built by hand.
 
     Raises:
         StageError: the run has no candidate, or a mart's columns do not fit what the model makes.
@@ -90,8 +96,9 @@ def publish(
             superseded = _superseded(connection, delivered, keys)
             lost = first_reasons([*casualties(built).values(), *superseded])
             passing = [key for key in keys if key not in lost]
-            for table, columns in raw_tables.items():
-                ensure_table(connection, "raw", table, columns)
+            for schema, tables in tables_read.items():
+                for table, columns in tables.items():
+                    ensure_table(connection, schema, table, columns)
             has_grown = [_prepare_mart(connection, built, mart) for mart in marts]
             moved = _replace_marts(connection, built, marts, messages, column, passing)
             counts = _counts(connection, marts, column, passing)
@@ -173,8 +180,11 @@ def _prepare_mart(
     connection: duckdb.DuckDBPyConnection, built: duckdb.DuckDBPyConnection, mart: str
 ) -> bool:
     """Make the mart, or add the columns that it lacks; returns whether there are any such."""
-    columns = columns_of(built, "main", mart)
-    if gone := [name for name in columns_of(connection, "marts", mart) if name not in columns]:
+    columns, target = columns_of(built, "main", mart), f"marts.{quoted(mart)}"
+    gone = [name for name in columns_of(connection, "marts", mart) if name not in columns]
+    if gone and not has_rows(connection, target):
+        connection.execute(f"drop table {target}")
+    elif gone:
         raise StageError(
             f"the model no longer makes {', '.join(gone)}: nothing was published",
             where=f"marts.{mart}",

@@ -15,7 +15,7 @@ import duckdb
 from customer_pipeline.errors import StageError
 from customer_pipeline.quoting import quoted
 from customer_pipeline.warehouse.schema_drift import SCHEMA_DRIFT
-from customer_pipeline.warehouse.sql import columns_of
+from customer_pipeline.warehouse.sql import columns_of, has_rows
 
 _LEDGER = """
 create schema if not exists raw;
@@ -180,7 +180,8 @@ def ensure_columns(
     """Create `schema.table` with `columns` (name to type), or add the columns that it lacks.
 
     Columns that the table has and `columns` lacks stay, and are NULL in new rows only where a feed
-    dropped them; a mart refuses (see `stages/publish.py`).
+    dropped them; a mart refuses (see `stages/publish.py`). A table without rows is made anew when its
+    types are others.
 
     Returns:
         The columns that were added to a table that was there: NULL in the rows that it has.
@@ -190,6 +191,10 @@ def ensure_columns(
     """
     existing = columns_of(connection, schema, table)
     target = f"{quoted(schema)}.{quoted(table)}"
+    others = any(existing.get(name, kind) != kind for name, kind in columns.items())
+    if others and not has_rows(connection, target):
+        connection.execute(f"drop table {target}")
+        existing = {}
     if not existing:
         ensure_table(connection, schema, table, columns)
         return []

@@ -38,6 +38,10 @@ def columns_of(
     return {name: kind for name, kind, *_ in rows}
 
 
+def has_rows(connection: duckdb.DuckDBPyConnection, relation: str) -> bool:
+    return connection.execute(f"select 1 from {relation} limit 1").fetchone() is not None
+
+
 def rows_by_partition(
     connection: duckdb.DuckDBPyConnection,
     relation: str,

@@ -75,15 +75,17 @@ def test_all_loaded_months_are_built_where_the_other_pipeline_has_loaded_nothing
     assert tables(file, TRIPS_REPORTING) == {"trips_summary": summary}
 
 
-def test_a_source_without_messages_can_be_built_too(clone, dbt_cache, tmp_path, monkeypatch):
+def test_all_can_be_built_where_no_message_and_no_month_ever_came(
+    clone, dbt_cache, tmp_path, monkeypatch
+):
     source, _, _ = SOURCE.partition("  events:\n")
     shop = Shop(tmp_path / "shop", source=source, dbt_cache=dbt_cache)
     shop.deliver_day("2026-03-02", orders=3)
     assert run_stages(shop.pipeline, ["2026-03-02"], lake=False)
     monkeypatch.setenv("CUSTOMER_PIPELINE_DATA_DIR", str(shop.settings.data_dir))
-    _build("daily_customers")
+    _build()
     file = clone / "data" / "by_hand" / "candidate.duckdb"
-    made = [*MARTS, *REPORTING]
+    made = [*MARTS, *REPORTING, *TRIPS_MARTS, *TRIPS_REPORTING]
     assert {name: len(rows_of(file, f"from main.{name}")) for name in made} == {
         "dim_customers": 3,
         "fct_orders": 3,
@@ -93,6 +95,9 @@ def test_a_source_without_messages_can_be_built_too(clone, dbt_cache, tmp_path, 
         "customer_summary": 3,
         "entities_current": 0,
         "monthly_sales": 1,
+        "trips_clean": 0,
+        "trips_monthly": 0,
+        "trips_summary": 0,
     }
 
 
@@ -127,9 +132,9 @@ def test_a_warehouse_that_is_no_database_is_told_at_once(tmp_path):
         _plugin(warehouse).configure_connection(connection)
 
 
-def _build(pipeline: str) -> None:
-    command = ["build", "--select", pipeline, f"{pipeline}_reporting", "--log-level=none"]
-    outcome = dbtRunner().invoke(command)
+def _build(pipeline: str | None = None) -> None:
+    chosen = ["--select", pipeline, f"{pipeline}_reporting"] if pipeline else []
+    outcome = dbtRunner().invoke(["build", *chosen, "--log-level=none"])
     results: Any = outcome.result or ()
     wrong = {one.node.name: one.message for one in results if one.status in ("error", "fail")}
     assert outcome.success, outcome.exception or wrong

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -157,6 +158,25 @@ class TestColumnsOfAMart:
         after = contents(published.warehouse.path)
         for table in ("ops.partitions", *(f"marts.{mart}" for mart in MARTS)):
             assert after[table] == before[table]
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "alter table main.fct_orders drop column country",
+            "alter table main.fct_orders alter column units type integer",
+        ],
+    )
+    def test_of_a_mart_without_rows_nothing_is_lost_and_it_is_made_anew(
+        self, published: Pipeline, change, sql: str
+    ) -> None:
+        with published.warehouse.write() as connection:
+            connection.execute("delete from marts.fct_orders")
+        change(sql)
+        publication = run_stages(published, DAYS)
+        assert publication is not None
+        assert publication.casualties == ()
+        counted = "select count(*) from marts.fct_orders"
+        assert query(published.warehouse.path, counted) == [(9,)]
 
     def test_columns_are_matched_by_name(self, shop: Shop, published: Pipeline, change) -> None:
         shop.deliver("customers", DAYS[1], [customer(DAYS[1], 1, name="Ada", email="Lovelace")])
@@ -324,3 +344,29 @@ def test_running_a_day_again_and_again_does_not_blow_up_the_file(
     for _ in range(40):
         run_stages(published, [DAYS[1]])
     assert path.stat().st_size < 2.5 * compact
+
+
+_TRIPS = """\
+  trips:
+    partitions: monthly
+    reader: csv
+    path: deliveries/trips-{date:%Y-%m}.csv
+    columns: {vendor_id: {}, distance: {type: "decimal(9,2)"}}
+"""
+
+
+def test_what_the_models_of_another_pipeline_read_is_there_without_rows(
+    tmp_path: Path, dbt_cache: Path
+) -> None:
+    """So that models can be built by hand; a feed's table waits for it with the feed's own types."""
+    shop = Shop(tmp_path / "with trips", source=SOURCE + _TRIPS, dbt_cache=dbt_cache)
+    shop.deliver_day(DAYS[0])
+    assert run_stages(shop.pipeline, DAYS[:1], lake=False)
+    for table in ("raw.trips", "marts.trips_monthly"):
+        assert query(shop.settings.warehouse_path, f"select count(*) from {table}") == [(0,)]
+    described = query(
+        shop.settings.warehouse_path, "select column_name, column_type from (describe raw.trips)"
+    )
+    assert dict(described) == {
+        "_date": "DATE", "_line": "BIGINT", "vendor_id": "VARCHAR", "distance": "DECIMAL(9,2)"
+    }  # fmt: skip

@@ -108,7 +108,7 @@ def publish_candidate(pipeline: Pipeline, candidate: Candidate, run: Run) -> Pub
         candidate,
         pipeline.marts,
         messages=pipeline.messages,
-        raw_tables=pipeline.raw_tables,
+        tables_read=pipeline.tables_read,
         warehouse=pipeline.warehouse,
         run=run,
     )
