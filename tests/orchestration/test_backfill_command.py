@@ -108,6 +108,7 @@ def test_each_rule_runs_the_days_that_the_table_says(
     ]
 
 
+@pytest.mark.slow
 def test_as_many_runs_as_the_plan_says_and_in_its_order(delivered: Shop) -> None:
     done = typed("--verify-first", "0", "--days-per-run", "3")
     assert done.exit_code == 0, done.output
@@ -115,6 +116,7 @@ def test_as_many_runs_as_the_plan_says_and_in_its_order(delivered: Shop) -> None
     assert days_of_runs(delivered) == [DAYS[:3], DAYS[3:6], DAYS[6:]]
 
 
+@pytest.mark.slow
 def test_the_newest_come_first_when_that_is_asked_for(delivered: Shop) -> None:
     done = typed("--newest-first", "--verify-first", "2", "--days-per-run", "3")
     assert done.exit_code == 0, done.output
@@ -172,6 +174,7 @@ def test_a_bad_day_among_the_rest_fails_alone_and_a_resume_takes_just_that_one(
     assert len(days_of_runs(delivered)) == 3
 
 
+@pytest.mark.slow
 def test_a_resume_of_published_days_repeats_only_what_the_backfill_has_not_done(
     delivered: Shop,
 ) -> None:
@@ -200,6 +203,7 @@ def test_the_reason_is_kept_in_the_ledger_and_on_the_runs(
     assert {run.tags["customer_pipeline/backfill"] for run in runs} == {backfill_id(delivered)}
 
 
+@pytest.mark.slow
 def test_while_it_works_here_no_other_backfill_can_begin(
     delivered: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +228,7 @@ def test_while_it_works_here_no_other_backfill_can_begin(
     assert len(days_of_runs(delivered)) == 2
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_whole_days_and_says_how_to_go_on(
     delivered: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +253,7 @@ def test_an_interruption_leaves_whole_days_and_says_how_to_go_on(
     ]
 
 
+@pytest.mark.slow
 def test_days_that_others_have_begun_since_the_plan_are_left_to_them(
     delivered: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,7 @@ class Log:
         return (*event[:-1], _substance(event[-1]))
 
 
-@pytest.fixture(scope="module", params=["range", "day"])
+@pytest.fixture(scope="module", params=["range", pytest.param("day", marks=pytest.mark.slow)])
 def logs(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
