@@ -29,7 +29,34 @@ QUIET_FOR = 6
 _SOURCE = SOURCE.replace("timezone:", f"end: {LATE}\ntimezone:").replace(
     "{dates: [2026-03-07, 2026-03-08]}", "fail"
 )
+MONTHS = ["2026-01-01", "2026-02-01"]
+MONTHS_JOB = "monthly_trips_pipeline"
 _PATH = "path: deliveries/customers/{date}.csv"
+_TRIP = {
+    "vendor_id": ("text", "1"),
+    "picked_up_at": ("timestamp", "{month}T10:00:00Z"),
+    "dropped_off_at": ("timestamp", "{month}T10:15:00Z"),
+    "passengers": ("integer", "2"),
+    "distance": ("decimal(18,2)", "3.5"),
+    **dict.fromkeys(
+        ("rate_code", "store_and_forward", "pickup_zone", "dropoff_zone"), ("text", "7")
+    ),
+    "payment_type": ("text", "2"),
+    **dict.fromkeys(
+        ("fare_amount", "extra", "mta_tax", "tip_amount", "tolls_amount", "improvement_surcharge"),
+        ("decimal(18,2)", "1.25"),
+    ),
+    "total_amount": ("decimal(18,2)", "12.50"),
+    "congestion_surcharge": ("decimal(18,2)", ""),
+}
+_TRIPS = """\
+  trips:
+    partitions: monthly
+    reader: csv
+    path: deliveries/trips-{date:%Y-%m}.csv
+    window_column: picked_up_at
+    columns:
+""" + "".join(f'      {name}: {{type: "{kind}"}}\n' for name, (kind, _) in _TRIP.items())
 _START = "dagster/asset_partition_range_start"
 
 
@@ -39,7 +66,8 @@ def services(
 ) -> Iterator[ToldServices]:
     root = tmp_path_factory.mktemp("late")
     source = _SOURCE.replace(_PATH, f"{_PATH}\n    ready_when: {{quiet_for: {QUIET_FOR}}}")
-    shop = Shop(root / "shop", source=source, dbt_cache=dbt_cache)
+    source = source.replace("start: 2026-03-01", f"start: {MONTHS[0]}")
+    shop = Shop(root / "shop", source=source + _TRIPS, dbt_cache=dbt_cache)
 
     def before(home: Home) -> None:
         for day in PUBLISHED:
@@ -53,6 +81,12 @@ def services(
         services.api.start_sensor(SENSOR)
         services.settle(SENSOR)
         yield services
+
+
+def _deliver_trips(services: ToldServices, month: str, trips: int) -> None:
+    values = ",".join(value.format(month=month) for _, value in _TRIP.values())
+    path = services.shop.root / "deliveries" / f"trips-{month[:7]}.csv"
+    path.write_text("\n".join([",".join(_TRIP), *[values] * trips, ""]))
 
 
 def _late_runs(services: ToldServices, day: str) -> list[dict]:
@@ -144,6 +178,24 @@ def test_a_correction_that_comes_while_its_day_is_run_is_not_lost(services: Told
     services.switch("wait", on=False)
     _ended(services, TWICE, count=2)
     assert _orders(services, TWICE) == 6
+
+
+def test_months_are_one_run_of_a_backfill_and_a_correction_is_a_run_of_its_month(
+    services: ToldServices,
+) -> None:
+    for month in MONTHS:
+        _deliver_trips(services, month, trips=3)
+    assets = [
+        key for key in services.api.asset_keys() if "trips" in key[-1] and key[0] != "reporting"
+    ]
+    backfill = services.api.launch_backfill(assets, MONTHS)
+    assert services.api.wait_for_backfill(backfill) == "COMPLETED_SUCCESS"
+    assert len(services.api.backfill(backfill)["runs"]) == 1
+    _deliver_trips(services, MONTHS[1], trips=5)
+    (run,) = _ended(services, MONTHS[1])
+    assert run["job"] == MONTHS_JOB
+    found = {month: _rows(services, "marts.trips_clean", month) for month in MONTHS}
+    assert found == dict(zip(MONTHS, (3, 5), strict=True))
 
 
 def test_there_was_nothing_else(services: ToldServices) -> None:
