@@ -191,6 +191,9 @@ def test_months_are_one_run_of_a_backfill_and_a_correction_is_a_run_of_its_month
     backfill = services.api.launch_backfill(assets, MONTHS)
     assert services.api.wait_for_backfill(backfill) == "COMPLETED_SUCCESS"
     assert len(services.api.backfill(backfill)["runs"]) == 1
+    (notice,) = services.told(f"backfill {backfill}")
+    assert "monthly_trips" in notice.title
+    assert "2 months asked for, 2 published" in notice.title
     _deliver_trips(services, MONTHS[1], trips=5)
     (run,) = _ended(services, MONTHS[1])
     assert run["job"] == MONTHS_JOB
@@ -207,4 +210,5 @@ def test_there_was_nothing_else(services: ToldServices) -> None:
     ]
     # The first run is the one that has published them all.
     assert sorted(runs) == sorted([PUBLISHED[0], CORRECTED, LATE, LATE, SLOWLY, TWICE, TWICE])
-    assert len(services.receiver.taken("main")) == 3, services.receiver.titles("main")
+    # A failure, its end, what vanished, and the notice of the backfill.
+    assert len(services.receiver.taken("main")) == 4, services.receiver.titles("main")
