@@ -24,7 +24,6 @@ from customer_pipeline.planning.source_changes import SourceChange
 
 _Told = Literal["vanished", "unusable"]
 _TOLD: tuple[_Told, ...] = ("vanished", "unusable")
-_SHOWN = 8
 
 
 def watch_deliveries(
@@ -65,7 +64,7 @@ def _note_recoveries(
 ) -> None:
     """What is in order again is told; what has become something else, or is no longer looked at, is
     not. What comes again, and is not complete yet, has not come."""
-    seen = {f"{feed} of {key}" for feed, keys in looked_at.items() for key in keys}
+    seen = {_name(feed, key) for feed, keys in looked_at.items() for key in keys}
     now = {_shown(one): one.kind for one in changes if not one.calls_for_a_run}
     mended = []
     for kind in _TOLD:
@@ -84,7 +83,11 @@ def _note_recoveries(
 
 
 def _shown(change: SourceChange) -> str:
-    return f"{change.feed} of {change.partition_key}"
+    return _name(change.feed, change.partition_key)
+
+
+def _name(feed: str, key: str) -> str:
+    return f"{feed} of {key}"
 
 
 def _is_known_otherwise(change: SourceChange, scene: Scene, known: Known) -> bool:
@@ -127,9 +130,6 @@ def _spans(scene: Scene, changes: Sequence[SourceChange]) -> tuple[str, ...]:
 
 def _reasons(changes: Sequence[SourceChange]) -> tuple[str, ...]:
     several = len(changes) > 1
-    lines = [
-        (f"{_shown(one)}: " if several else "") + without_values(one.reason)
-        for one in changes[:_SHOWN]
-    ]
-    more = len(changes) - len(lines)
-    return (*lines, f"and {more} more") if more else tuple(lines)
+    return wording.first_lines(
+        [(f"{_shown(one)}: " if several else "") + without_values(one.reason) for one in changes]
+    )

@@ -17,12 +17,11 @@ from customer_pipeline.alerts.message import Alert, Condition, Message
 from customer_pipeline.alerts.partitions import identity
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import note_of, set_note
-from customer_pipeline.alerts.wording import Words
+from customer_pipeline.alerts.wording import Words, first_lines
 from customer_pipeline.planning.groups import Span
 from customer_pipeline.warehouse.schema_drift import SchemaDrift
 
 _KIND = "drift"
-_SHOWN = 8
 
 
 def watch_drift(connection: sqlite3.Connection, scene: Scene) -> None:
@@ -65,14 +64,12 @@ def _covers(drift: SchemaDrift, shown: str) -> bool:
 
 def _message(words: Words, feed: str, begun: Sequence[SchemaDrift]) -> Message:
     first = min(one.first_partition for one in begun)
-    lines = [f"{_column(one)}, {_when(one)}: {_what_follows(one)}" for one in begun[:_SHOWN]]
-    if more := len(begun) - len(lines):
-        lines.append(f"and {more} more")
+    lines = first_lines([f"{_column(one)}, {_when(one)}: {_what_follows(one)}" for one in begun])
     return Message(
         "warning",
         f"{words.pipeline}: {feed}: columns are not as declared since {first}",
         reason=lines[0] if len(lines) == 1 else "",
-        lines=tuple(lines) if len(lines) > 1 else (),
+        lines=lines if len(lines) > 1 else (),
         more=words.status_command([first]),
         owners=words.owners_of([f"{feed}: "]),
     )

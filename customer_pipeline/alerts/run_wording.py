@@ -18,11 +18,9 @@ from customer_pipeline.alerts.scene import (
     RunPace,
     Why,
 )
-from customer_pipeline.alerts.wording import Words, alike, lines_of
+from customer_pipeline.alerts.wording import Words, alike, first_lines, lines_of
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.planning.groups import Span
-
-_CHECKS_SHOWN = 8
 
 
 def run_failed(words: Words, run: FailedRun, why: Why, lost: Sequence[str]) -> Message:
@@ -110,16 +108,14 @@ def checks_failed(words: Words, checks: Sequence[FailedCheck]) -> Message:
     named = names[0] if len(names) == 1 else f"{len(names)} checks"
     lines = [
         f"{check.key or check.asset}: {check.check}: {without_values(check.description)}"
-        for check in checks[:_CHECKS_SHOWN]
+        for check in checks
     ]
-    if more := len(checks) - len(lines):
-        lines.append(f"and {more} more")
     keys = sorted({check.key for check in checks if check.key})
     return Message(
         "error" if errors else "warning",
         f"{words.pipeline}: {named} failed in a run that succeeded"
         + (f" ({words.subject(keys)})" if keys else ""),
-        lines=tuple(lines),
+        lines=first_lines(lines),
         more=words.status_command(keys) if keys else "",
         link=words.run_page(checks[0].run_id),
         owners=words.owners_of([f"{check.asset.split('/')[-1]}: " for check in checks]),

@@ -19,6 +19,7 @@ from customer_pipeline.warehouse.ledger import Published
 
 _GROUPS_SHOWN = 8
 _SPANS_SHOWN = 3
+_LINES_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,12 @@ def well_again(scope: str, incidents: Sequence[Incident], what: str, counted: st
         owners=tuple(dict.fromkeys(owner for one in incidents for owner in one.owners)),
         good=True,
     )
+
+
+def first_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first few, and how many more there are."""
+    more = len(lines) - _LINES_SHOWN
+    return (*lines[:_LINES_SHOWN], *([f"and {more} more"] if more > 0 else []))
 
 
 def alike(reasons: Mapping[str, str]) -> dict[str, str]:

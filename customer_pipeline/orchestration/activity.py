@@ -54,11 +54,16 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
     """What goes on at the moment `now`."""
     marts = _marts(pipeline)
     tables = set(reporting_keys(pipeline))
-    publishing = publishing_runs(instance, pipeline, now)
+    silences = list(_silences(instance, now))
+    publishing = [
+        run
+        for run, silence in silences
+        if _is_alive(silence, longest_silence(pipeline)) and publishes(run, pipeline)
+    ]
     refreshing = [
         run
-        for run in live_runs(instance, now)
-        if run not in publishing and _selects(run, tables, REFRESH_JOB)
+        for run, silence in silences
+        if _is_alive(silence) and run not in publishing and _selects(run, tables, REFRESH_JOB)
     ]
     return Activity(
         (
@@ -112,13 +117,11 @@ def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: 
 def stuck_runs(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
     """The runs, of whatever job, that look active and have not stirred for an hour, newest first; those
     that may pause for longer, for that long."""
-    records = instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE)))
-    alive = {
-        run.run_id
-        for run in live_runs(instance, now, pause_of=lambda run: pauses_allowed(run.tags))
-    }
-    runs = [record.dagster_run for record in records]
-    return [run for run in runs if run.run_id not in alive]
+    return [
+        run
+        for run, silence in _silences(instance, now)
+        if not _is_alive(silence, pauses_allowed(run.tags))
+    ]
 
 
 def _marts(pipeline: Pipeline) -> set[dg.AssetKey]:
@@ -143,14 +146,26 @@ def live_runs(
     Args:
         pause_of: how long a run that is alive may say nothing, where that is longer than an hour.
     """
+    for run, silence in _silences(instance, now):
+        if _is_alive(silence, pause_of(run)):
+            yield run
+
+
+def _silences(
+    instance: dg.DagsterInstance, now: datetime
+) -> Iterator[tuple[dg.DagsterRun, timedelta]]:
+    """The runs that look active, each with how long nothing was heard of it."""
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(ACTIVE))):
         run = record.dagster_run
         # Nothing is heard of a run that waits for its turn, however long that takes.
-        if run.status is dg.DagsterRunStatus.QUEUED or (
-            now - max(record.update_timestamp, last_event(instance, run))
-            <= max(_SILENCE, pause_of(run))
-        ):
-            yield run
+        if run.status is dg.DagsterRunStatus.QUEUED:
+            yield run, timedelta(0)
+        else:
+            yield run, now - max(record.update_timestamp, last_event(instance, run))
+
+
+def _is_alive(silence: timedelta, pause: timedelta = _SILENCE) -> bool:
+    return silence <= max(_SILENCE, pause)
 
 
 def last_event(instance: dg.DagsterInstance, run: dg.DagsterRun) -> datetime:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -30,8 +30,6 @@ from customer_pipeline.planning.source_changes import source_changes
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 
-# Seconds. A tick must be short; the next one looks again.
-_LOCK_TIMEOUT = 5
 _REASON_LENGTH = 300
 
 
@@ -101,9 +99,7 @@ def _look(instance: dg.DagsterInstance, pipeline: Pipeline, asked: Mapping[str, 
 
 
 def _late(pipeline: Pipeline, calendar: Sequence[str]) -> list[Late]:
-    known = read_known(
-        replace(pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT), pipeline.name, pipeline.feeds
-    )
+    known = read_known(pipeline.warehouse_for_a_tick, pipeline.name, pipeline.feeds)
     tried = known.published.keys() | known.failures.keys()
     windows = [
         window

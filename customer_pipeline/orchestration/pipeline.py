@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,9 @@ from customer_pipeline.verification.verify import Verifier
 from customer_pipeline.versions import code_version, reporting_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Run
+
+# Seconds.
+_TICK_LOCK_TIMEOUT = 5
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,11 @@ class Pipeline:
     @cached_property
     def warehouse(self) -> Warehouse:
         return Warehouse(self.settings.warehouse_path, self.settings.lock_timeout)
+
+    @property
+    def warehouse_for_a_tick(self) -> Warehouse:
+        """The same for a sensor, which does not wait for long: its next tick looks again."""
+        return replace(self.warehouse, lock_timeout=_TICK_LOCK_TIMEOUT)
 
     @cached_property
     def code_version(self) -> str:

@@ -12,7 +12,6 @@ doubles from time to time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -25,8 +24,6 @@ from customer_pipeline.orchestration.run_tags import AHEAD_OF_BACKFILLS, REFRESH
 from customer_pipeline.reporting.refresh import Standing
 from customer_pipeline.warehouse.publications import warehouse_id
 
-# Seconds. A tick must be short; the next one looks again.
-_LOCK_TIMEOUT = 5
 # What has been published for that long is taken in, whatever is still going on.
 _LONGEST_WAIT = timedelta(hours=1)
 _SHORTEST_PAUSE = timedelta(minutes=5)
@@ -96,7 +93,7 @@ def _refresh(
 
 def _look(pipeline: Pipeline) -> tuple[Standing, str]:
     """How far the reporting tables are behind, and in which warehouse."""
-    warehouse = replace(pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT)
+    warehouse = pipeline.warehouse_for_a_tick
     if not warehouse.exists:
         return Standing(0, (), None), ""
     with warehouse.read() as connection:

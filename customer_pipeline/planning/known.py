@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import duckdb
+
 from customer_pipeline.warehouse.attempts import Failure, RunTime, failures_of, run_times
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.deliveries import LoadedContent, loaded_contents
@@ -38,12 +40,17 @@ def read_known(warehouse: Warehouse, pipeline: str, feeds: Iterable[str]) -> Kno
     if not warehouse.exists:
         return Known()
     with warehouse.read() as connection:
-        if not has_ledger(connection):
-            return Known()
-        return Known(
-            published_partitions(connection, pipeline),
-            failures_of(connection, pipeline),
-            waivers_of(connection, pipeline),
-            loaded_contents(connection, feeds),
-            tuple(run_times(connection, pipeline)),
-        )
+        return known_from(connection, pipeline, feeds)
+
+
+def known_from(connection: duckdb.DuckDBPyConnection, pipeline: str, feeds: Iterable[str]) -> Known:
+    """The same from a warehouse that is open already."""
+    if not has_ledger(connection):
+        return Known()
+    return Known(
+        published_partitions(connection, pipeline),
+        failures_of(connection, pipeline),
+        waivers_of(connection, pipeline),
+        loaded_contents(connection, feeds),
+        tuple(run_times(connection, pipeline)),
+    )

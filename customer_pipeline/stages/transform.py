@@ -24,7 +24,7 @@ from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.candidate import Candidate, casualties, survivors
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.warehouse.connection import Warehouse
-from customer_pipeline.warehouse.sql import columns_of, insert_rows
+from customer_pipeline.warehouse.sql import columns_of, insert_rows, rows_by_partition
 
 _TESTS = """
 create table run.tests (
@@ -136,11 +136,9 @@ def _failing_rows(
     if not columns:
         return dict.fromkeys(keys, 0)
     if column.name in columns:
-        found = connection.execute(
-            f"select {column.key}, count(*) from {relation} group by 1"
-        ).fetchall()
-        if found and all(key in set(keys) for key, _ in found):
-            return dict(found)
+        found = rows_by_partition(connection, relation, column)
+        if found and found.keys() <= set(keys):
+            return found
     (count,) = connection.execute(f"select count(*) from {relation}").fetchone() or (0,)
     return dict.fromkeys(keys, count)
 
@@ -176,7 +174,5 @@ def _rows_by_model(
     return {
         (model, key): rows
         for model in models
-        for key, rows in connection.execute(
-            f"select {column.key}, count(*) from main.{quoted(model)} group by 1"
-        ).fetchall()
+        for key, rows in rows_by_partition(connection, f"main.{quoted(model)}", column).items()
     }

@@ -36,6 +36,7 @@ from customer_pipeline.stages.candidate import (
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.stages.reconcile import Rule, compare
 from customer_pipeline.stages.transform import failed_tests
+from customer_pipeline.warehouse.sql import rows_by_partition
 
 FEED_CHECKS = (
     "source_rows_are_landed_or_quarantined",
@@ -235,11 +236,8 @@ def _raw_counts(
     connection: duckdb.DuckDBPyConnection, feed: str, column: PartitionColumn
 ) -> dict[str, int]:
     try:
-        rows = connection.execute(
-            f"select {column.key}, count(*) from raw.{quoted(feed)} group by 1"
-        ).fetchall()
+        return rows_by_partition(connection, f"raw.{quoted(feed)}", column)
     except duckdb.CatalogException as error:
         raise StageError(
             f"the candidate lacks raw.{feed}", todo="run the transform again"
         ) from error
-    return dict(rows)

@@ -191,8 +191,8 @@ def ensure_columns(
     """
     existing = columns_of(connection, schema, table)
     target = f"{quoted(schema)}.{quoted(table)}"
-    others = any(existing.get(name, kind) != kind for name, kind in columns.items())
-    if others and not has_rows(connection, target):
+    retyped = [name for name, kind in columns.items() if existing.get(name, kind) != kind]
+    if retyped and not has_rows(connection, target):
         connection.execute(f"drop table {target}")
         existing = {}
     if not existing:
@@ -201,12 +201,12 @@ def ensure_columns(
     added = [name for name in columns if name not in existing]
     for name in added:
         connection.execute(f"alter table {target} add column {quoted(name)} {columns[name]}")
-    for name, kind in columns.items():
-        if existing.get(name, kind) != kind:
-            raise StageError(
-                f"column {name} is {existing[name]} in the warehouse, but {kind} is declared now",
-                where=f"{schema}.{table}",
-                todo=f"decide about the old rows: alter table {schema}.{table} alter column"
-                f" {name} type {kind}, or keep the type",
-            )
+    if retyped:
+        name, kind = retyped[0], columns[retyped[0]]
+        raise StageError(
+            f"column {name} is {existing[name]} in the warehouse, but {kind} is declared now",
+            where=f"{schema}.{table}",
+            todo=f"decide about the old rows: alter table {schema}.{table} alter column"
+            f" {name} type {kind}, or keep the type",
+        )
     return added

@@ -46,12 +46,14 @@ def rows_by_partition(
     connection: duckdb.DuckDBPyConnection,
     relation: str,
     column: PartitionColumn,
-    keys: Sequence[str],
+    keys: Sequence[str] | None = None,
 ) -> dict[str, int]:
-    """How many rows a relation has in each of the partitions `keys`; those without any are left out."""
+    """How many rows a relation has in each of the partitions `keys`, or in each that it has; those
+    without any are left out."""
+    chosen = "" if keys is None else f"where {column.among()}"
     rows = connection.execute(
-        f"select {column.key}, count(*) from {relation} where {column.among()} group by 1",
-        [list(keys)],
+        f"select {column.key}, count(*) from {relation} {chosen} group by 1",
+        [] if keys is None else [list(keys)],
     ).fetchall()
     return dict(rows)
 

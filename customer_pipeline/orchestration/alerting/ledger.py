@@ -6,15 +6,12 @@ What belongs here: reading it. What does not: what is told of it (`customer_pipe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from customer_pipeline.errors import PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.planning.known import Known, read_known
+from customer_pipeline.planning.known import Known, known_from
 from customer_pipeline.warehouse.schema_drift import SchemaDrift, schema_drift
-
-# Seconds. A tick must be short; the next one looks again.
-_LOCK_TIMEOUT = 5
 
 
 @dataclass(frozen=True)
@@ -29,19 +26,20 @@ def read_ledger(
     pipelines: Sequence[Pipeline],
 ) -> tuple[Mapping[str, Said] | None, PipelineError | None]:
     """What the ledger says, by pipeline; or nothing, of any, with the reason where waiting does not
-    help."""
+    help. All pipelines of a location have one warehouse, which is opened once."""
+    warehouse = pipelines[0].warehouse_for_a_tick
+    if not warehouse.exists:
+        return {pipeline.name: Said(Known(), ()) for pipeline in pipelines}, None
     try:
-        return {pipeline.name: _said_of(pipeline) for pipeline in pipelines}, None
+        with warehouse.read() as connection:
+            return {
+                pipeline.name: Said(
+                    known_from(connection, pipeline.name, pipeline.feeds),
+                    schema_drift(connection, pipeline.feeds),
+                )
+                for pipeline in pipelines
+            }, None
     except TransientError:
         return None, None
     except PipelineError as error:
         return None, error
-
-
-def _said_of(pipeline: Pipeline) -> Said:
-    warehouse = replace(pipeline.warehouse, lock_timeout=_LOCK_TIMEOUT)
-    known = read_known(warehouse, pipeline.name, pipeline.feeds)
-    if not warehouse.exists:
-        return Said(known, ())
-    with warehouse.read() as connection:
-        return Said(known, schema_drift(connection, pipeline.feeds))

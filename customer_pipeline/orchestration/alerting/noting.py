@@ -125,7 +125,7 @@ def _runs(store: Store, found: _Found) -> None:
             if not _is_told_by_backfill(run, look):
                 _note_failed_run(connection, found, run)
         done = {run.dagster_run.run_id for run in (*succeeded, *settled)}
-        _note_handled(connection, _handled(connection) | done)
+        _note_handled(connection, handled_runs(connection) | done)
 
 
 def _new(runs: Iterable[dg.RunRecord], found: _Found) -> Iterator[dg.RunRecord]:
@@ -150,11 +150,12 @@ def _note_looked(store: Store, look: Look) -> None:
     """How far the look came. What it has not seen any more, no later one will."""
     seen = {run.dagster_run.run_id for run in (*look.recent.succeeded, *look.recent.failed)}
     with store.transaction() as connection:
-        _note_handled(connection, _handled(connection) & seen)
+        _note_handled(connection, handled_runs(connection) & seen)
         set_note(connection, "looked_at", str(look.now.timestamp()))
 
 
-def _handled(connection: sqlite3.Connection) -> set[str]:
+def handled_runs(connection: sqlite3.Connection) -> set[str]:
+    """The runs that looks are done with, of those that the next one may still see."""
     return set(json.loads(note_of(connection, "handled_runs") or "[]"))
 
 

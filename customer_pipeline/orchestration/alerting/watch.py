@@ -6,7 +6,6 @@ rules (`noting.py` hands them what was found), and single parts of Dagster (the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,7 @@ from customer_pipeline.orchestration.alerting.automation import failing_automati
 from customer_pipeline.orchestration.alerting.backfills import backfills
 from customer_pipeline.orchestration.alerting.due import due_partitions
 from customer_pipeline.orchestration.alerting.ledger import read_ledger
-from customer_pipeline.orchestration.alerting.noting import Look, note_found
+from customer_pipeline.orchestration.alerting.noting import Look, handled_runs, note_found
 from customer_pipeline.orchestration.alerting.runs import recent_runs
 from customer_pipeline.orchestration.alerting.scenes import words_of
 from customer_pipeline.orchestration.alerting.tellers import Tellers
@@ -63,7 +62,7 @@ class Watch:
         with self.store.transaction() as connection:
             began = watching_since(connection, now)
             last = datetime.fromtimestamp(float(note_of(connection, "looked_at") or 0), UTC)
-            handled = json.loads(note_of(connection, "handled_runs") or "[]")
+            handled = handled_runs(connection)
             muted = mutes(connection, now)
         # Dagster before the ledger: what has ended by now has told the ledger what it did.
         tellers = Tellers(self.pipelines)
