@@ -5,8 +5,8 @@ What does not belong here: calling dbt on them (`dbt_call.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import astuple
 from datetime import date
 from pathlib import Path
@@ -24,20 +24,14 @@ from customer_pipeline.warehouse.schema import ensure_ledger
 
 def write_candidate(folder: Path, rows: Rows) -> Path:
     """A candidate file with these raw rows."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "candidate.duckdb"
-    with closing(duckdb.connect(str(path))) as connection:
-        connection.execute("create schema raw")
+    with _new_candidate(folder) as (path, connection):
         _write_raw(connection, rows)
     return path
 
 
 def write_trips_candidate(folder: Path, trips: Sequence[Trip]) -> Path:
     """A candidate file with these raw trips."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "candidate.duckdb"
-    with closing(duckdb.connect(str(path))) as connection:
-        connection.execute("create schema raw")
+    with _new_candidate(folder) as (path, connection):
         _write_trips(connection, trips)
     return path
 
@@ -46,13 +40,9 @@ def write_trips_warehouse(
     path: Path, trips: Sequence[Trip], marts: Mapping[str, Sequence[tuple]]
 ) -> Warehouse:
     """A warehouse with these raw trips and their marts, and with nothing of the daily pipeline."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    warehouse = Warehouse(path, lock_timeout=10)
-    with warehouse.write() as connection:
-        ensure_ledger(connection)
+    with _new_warehouse(path) as (warehouse, connection):
         _write_trips(connection, trips)
-        for table, columns in TRIPS_MARTS.items():
-            _write_table(connection, f"marts.{table}", columns, marts[table])
+        _write_marts(connection, TRIPS_MARTS, marts)
     return warehouse
 
 
@@ -61,13 +51,9 @@ def write_warehouse(
 ) -> Warehouse:
     """A warehouse with these raw rows and marts, and a ledger that has a status for these days, and
     in which another pipeline has come further."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    warehouse = Warehouse(path, lock_timeout=10)
-    with warehouse.write() as connection:
-        ensure_ledger(connection)
+    with _new_warehouse(path) as (warehouse, connection):
         _write_raw(connection, rows)
-        for table, columns in MARTS.items():
-            _write_table(connection, f"marts.{table}", columns, marts[table])
+        _write_marts(connection, MARTS, marts)
         _write_ledger(connection, "daily_customers", ledger)
         _write_ledger(connection, "another_pipeline", {date(2026, 12, 31): "published"})
     return warehouse
@@ -93,6 +79,24 @@ def types(file: Path, made: Tables, schema: str = "main") -> dict[str, list[tupl
     }
 
 
+@contextmanager
+def _new_candidate(folder: Path) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "candidate.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.execute("create schema raw")
+        yield path, connection
+
+
+@contextmanager
+def _new_warehouse(path: Path) -> Iterator[tuple[Warehouse, duckdb.DuckDBPyConnection]]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    warehouse = Warehouse(path, lock_timeout=10)
+    with warehouse.write() as connection:
+        ensure_ledger(connection)
+        yield warehouse, connection
+
+
 def _write_raw(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
     for feed, columns in RAW.items():
         delivered = [astuple(row) for row in getattr(rows, feed)]
@@ -102,6 +106,13 @@ def _write_raw(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
 def _write_trips(connection: duckdb.DuckDBPyConnection, trips: Sequence[Trip]) -> None:
     rows = [astuple(trip) for trip in trips]
     _write_table(connection, "raw.trips", TRIPS_RAW["trips"], rows)
+
+
+def _write_marts(
+    connection: duckdb.DuckDBPyConnection, made: Tables, marts: Mapping[str, Sequence[tuple]]
+) -> None:
+    for table, columns in made.items():
+        _write_table(connection, f"marts.{table}", columns, marts[table])
 
 
 def _write_table(

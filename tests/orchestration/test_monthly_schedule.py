@@ -20,7 +20,9 @@ from customer_pipeline.pipelines import DAILY, MONTHLY
 from customer_pipeline.settings import Settings
 from tests.support.dagster_processes import Home
 from tests.support.months import ZONE, RideShop
+from tests.support.schedules import tick
 
+NAME = "monthly_trips_pipeline_schedule"
 SPECS = (DAILY, MONTHLY)
 
 
@@ -33,19 +35,12 @@ class Schedule:
         shop.source_path.write_text(text.replace("timezone:", f"{end}timezone:"))
         self.home = home
         self.repository = build_defs(shop.settings).get_repository_def()
-        self.definition = self.repository.get_schedule_def("monthly_trips_pipeline_schedule")
+        self.definition = self.repository.get_schedule_def(NAME)
 
     def tick(self, moment: str) -> list[dg.RunRequest] | str:
         """What a tick asks for, or why it asks for nothing."""
         at = datetime.fromisoformat(moment).replace(tzinfo=ZoneInfo(ZONE))
-        with (
-            self.home.instance() as instance,
-            dg.build_schedule_context(
-                instance, scheduled_execution_time=at, repository_def=self.repository
-            ) as context,
-        ):
-            evaluated = self.definition.evaluate_tick(context)
-        return list(evaluated.run_requests or []) or evaluated.skip_message or ""
+        return tick(self.home, self.repository, NAME, at)
 
     def asked(self, moment: str) -> list[str | None]:
         return [one.partition_key for one in self.tick(moment) if isinstance(one, dg.RunRequest)]

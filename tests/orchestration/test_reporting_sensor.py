@@ -412,7 +412,7 @@ def test_a_warehouse_that_was_made_anew_begins_with_keys_of_its_own(desk: Desk) 
 def test_a_held_warehouse_is_looked_at_by_the_next_tick(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sensors, "_LOCK_TIMEOUT", 0.3)
+    monkeypatch.setattr("customer_pipeline.orchestration.pipeline._TICK_LOCK_TIMEOUT", 0.3)
     desk.publish(DAYS[0])
     with held(desk.path, seconds=60) as process:
         told = desk.tick()

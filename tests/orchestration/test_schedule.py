@@ -12,6 +12,7 @@ import pytest
 from customer_pipeline.orchestration.location import build_defs
 from tests.support.dagster_processes import Home
 from tests.support.runs import run_days
+from tests.support.schedules import tick
 from tests.support.shop import SOURCE, Shop
 from tests.support.warehouse import content_hashes
 
@@ -34,14 +35,7 @@ class Schedule:
     def tick(self, day: date, hour: int = 3) -> list[dg.RunRequest] | str:
         """What a tick on `day` asks for, or why it asks for nothing."""
         at = datetime(day.year, day.month, day.day, hour, tzinfo=self.zone)
-        with (
-            self.home.instance() as instance,
-            dg.build_schedule_context(
-                instance, scheduled_execution_time=at, repository_def=self.repository
-            ) as context,
-        ):
-            evaluated = self.definition.evaluate_tick(context)
-        return list(evaluated.run_requests or []) or evaluated.skip_message or ""
+        return tick(self.home, self.repository, NAME, at)
 
 
 @pytest.fixture(params=ZONES)
