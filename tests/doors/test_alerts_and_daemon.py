@@ -157,7 +157,8 @@ def test_a_run_that_hangs_is_told_and_ended(services: ToldServices) -> None:
     """Case A13: first that it takes far longer than usual, then that nothing is heard of it."""
     day = "2026-06-01"
     services.shop.deliver_day(day)
-    services.switch("wait", on=True)
+    for switch in ("wait", "impatient"):
+        services.switch(switch, on=True)
     (run,) = services.api.launch_days(
         JOB, [day], {"dagster/max_runtime": "80", "dagster/max_retries": "0"}
     )
@@ -167,7 +168,8 @@ def test_a_run_that_hangs_is_told_and_ended(services: ToldServices) -> None:
     (hangs,) = services.told("nothing was heard of a run", seconds=90)
     assert run in hangs.body
     (ended,) = services.told(f"{day} lost in a failed run", seconds=90)
-    services.switch("wait", on=False)
+    for switch in ("wait", "impatient"):
+        services.switch(switch, on=False)
     assert "maximum runtime" in ended.body
     assert services.api.runs()[run]["status"] == "FAILURE"
 
