@@ -53,16 +53,23 @@ WHO = [sys.executable, "-m", "tests.support.compacting"]
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger, one of everything that a catalog can hold, and ten days of which one ran often."""
+    """A ledger, one of everything that a catalog can hold, ten days of which one ran often, and room
+    for a large table that is gone: how much room the runs alone leave is chance.
+    """
     warehouse = Warehouse(tmp_path_factory.mktemp("grown") / "warehouse.duckdb", lock_timeout=30)
     with warehouse.write() as connection:
         ensure_ledger(connection)
         for statement in CATALOG.split(";\n"):
             connection.execute(statement)
+        connection.execute(
+            "create table raw.gone as select hash(n) as n from range(500000) as r(n)"
+        )
     for day in range(10):
         load(warehouse, day)
     for turn in range(40):
         load(warehouse, 5, turn=turn)
+    with warehouse.write() as connection:
+        connection.execute("drop table raw.gone")
     return warehouse.path
 
 
