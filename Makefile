@@ -9,7 +9,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 
 export DAGSTER_HOME ?= $(CURDIR)/.dagster_home
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-INSTANCE := $(DAGSTER_HOME)/dagster.yaml
+INSTANCE := $(DAGSTER_HOME)/.migrated
 
 .PHONY: install run dev test test-slow lint format lock clean
 
@@ -29,10 +29,12 @@ $(INSTALLED_DEV): requirements-dev.txt $(INSTALLED)
 	touch $@
 
 # The instance is made before anything uses it: web server and daemon would race to create it.
-$(INSTANCE): dagster.yaml $(INSTALLED)
-	mkdir -p $(DAGSTER_HOME)
-	cp dagster.yaml $@
+# Its settings are a link, so that there is one file to edit; a home that has its own keeps them.
+$(INSTANCE): $(INSTALLED)
+	mkdir -p "$(DAGSTER_HOME)"
+	test -e "$(DAGSTER_HOME)/dagster.yaml" || ln -sf "$(CURDIR)/dagster.yaml" "$(DAGSTER_HOME)/"
 	dagster instance migrate >/dev/null
+	touch "$@"
 
 run: install
 	customer-pipeline run --last 7
