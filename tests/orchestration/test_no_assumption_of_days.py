@@ -2,7 +2,8 @@
 hour may be meant, and nothing in it asks which of them it is.
 
 What may say so: the calendars (`source/partitions.py`) with what reads a source's own dates and times
-beside it (`source/`), and the pipelines' own words (`pipelines.py`).
+beside it (`source/`), the made-up shop, which has opening days (`demo/`), and the pipelines' own words
+(`pipelines.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TABLES = {"source/partitions.py", "orchestration/partitions.py", "cli/calendar.p
 SHARED = [
     path
     for path in sorted(PACKAGE.rglob("*.py"))
-    if path.relative_to(PACKAGE).parts[0] not in ("source", "pipelines.py")
+    if path.relative_to(PACKAGE).parts[0] not in ("source", "demo", "pipelines.py")
 ]
 
 

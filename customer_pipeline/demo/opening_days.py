@@ -10,8 +10,8 @@ from datetime import date
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import Flags, Ints, Words, below
-from customer_pipeline.source.demo_shop.options import Options
+from customer_pipeline.demo.chance import Flags, Ints, Words, below
+from customer_pipeline.demo.options import Options
 
 _FIRST = date(1970, 1, 1).toordinal()
 
