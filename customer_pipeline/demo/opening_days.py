@@ -1,7 +1,7 @@
 """When the made-up shop is open. Days are numbers: days since 1970-01-01.
 
 What belongs here: closed days and the next open ones. What does not: windows of time and time zones
-(see `partitions.py`).
+(`source/partitions.py`).
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
 from customer_pipeline.pipelines import PipelineSpec
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
+from customer_pipeline.source.calendars import CALENDARS
 from customer_pipeline.source.feed import Feed, Source
-from customer_pipeline.source.partitions import CALENDARS, Partitions
+from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.load import raw_columns

@@ -25,9 +25,10 @@ from customer_pipeline.demo import feeds, sales_export
 from customer_pipeline.demo.options import Options
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import DEMO_SOURCE
+from customer_pipeline.source.calendars import DailyPartitions, MonthlyPartitions
 from customer_pipeline.source.feed import Source
 from customer_pipeline.source.mapping.query import mapping_query
-from customer_pipeline.source.partitions import DailyPartitions, MonthlyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.source.yaml.source_file import load_source
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from customer_pipeline.demo import feeds
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 
 DAYS = DailyPartitions(date(2025, 1, 1), None, ZoneInfo("Europe/London"))
 

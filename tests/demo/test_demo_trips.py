@@ -14,7 +14,7 @@ import pytest
 
 from customer_pipeline.demo import feeds, trips_export
 from customer_pipeline.demo.options import Options
-from customer_pipeline.source.partitions import MonthlyPartitions
+from customer_pipeline.source.calendars import MonthlyPartitions
 
 MONTHS = MonthlyPartitions(date(2020, 1, 1), None, ZoneInfo("Europe/London"))
 A_YEAR = MONTHS.keys_between("2025-01-01", "2025-12-01")
