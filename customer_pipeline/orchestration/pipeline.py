@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from customer_pipeline.code_version import code_version, reporting_version
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.orchestration.partitions import partitions_definition
@@ -26,7 +27,6 @@ from customer_pipeline.stages.load import raw_columns
 from customer_pipeline.stages.messages import Messages, messages_of
 from customer_pipeline.stages.reconcile import Rule, rules_of
 from customer_pipeline.verification.verify import Verifier
-from customer_pipeline.versions import code_version, reporting_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Run
 
