@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import time, timedelta
 
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.source.calendars import Cadence
 from customer_pipeline.source.feed import Source
-from customer_pipeline.source.partitions import Cadence
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Each is an Apprise URL, with two parameters of the pipeline's own: `min=` (`info`, `warning` or
 `error`: what it wants to hear at least) and `owner=` (it hears only of what that owner owns).
 
-What belongs here: the setting. What does not: sending (`delivery.py`). No error and no label here
+What belongs here: the setting. What does not: sending (`sending.py`). No error and no label here
 shows a URL, since nearly all of it may be secret.
 """
 

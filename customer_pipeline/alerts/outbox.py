@@ -2,7 +2,7 @@
 them.
 
 What belongs here: reading and writing `alerts` and `deliveries`. What does not: sending
-(`delivery.py`), and what is wrong at the moment (`incidents.py`).
+(`sending.py`), and what is wrong at the moment (`incidents.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Texts that come from data and errors are made harmless here: one line, no control characters, no
 markup, nobody called by an @.
 
-What does not belong here: what a message says (`wording.py`), and sending it (`delivery.py`).
+What does not belong here: what a message says (`wording.py`), and sending it (`sending.py`).
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.alerts.channels import parse_channels
-from customer_pipeline.alerts.delivery import send
 from customer_pipeline.alerts.message import Message
 from customer_pipeline.alerts.mutes import Mute, mute, mutes, partition_subject, unmute
 from customer_pipeline.alerts.outbox import Delivery, deliveries
 from customer_pipeline.alerts.rendering import moment, plain
+from customer_pipeline.alerts.sending import send
 from customer_pipeline.alerts.store import Store
 from customer_pipeline.cli.keys import PipelineName, keys_between
 from customer_pipeline.cli.person import who

@@ -18,13 +18,13 @@ from rich.text import Text
 
 from customer_pipeline.cli.words import STYLES, SYMBOLS
 from customer_pipeline.planning.state import KINDS, State
-from customer_pipeline.source.partitions import (
+from customer_pipeline.source.calendars import (
     DailyPartitions,
     HourlyPartitions,
     MonthlyPartitions,
-    Partitions,
     WeeklyPartitions,
 )
+from customer_pipeline.source.partitions import Partitions
 
 _AFTER_LABEL = 2
 

@@ -66,11 +66,12 @@ def parse(project_folder: Path, *, target: Path) -> None:
 
 
 def build(
-    project: DbtProject, candidate: Path, *, pipeline: str, reading: Warehouse | None = None
+    project: DbtProject, candidate: Path, *, folder: str, reading: Warehouse | None = None
 ) -> dict[str, TestResult]:
-    """Build all tables of a pipeline in the candidate file, then run their data tests.
+    """Build all tables of one folder of models in the candidate file, then run their data tests.
 
     Args:
+        folder: its name in `models/`: a pipeline's, or that of its reporting tables.
         reading: a warehouse that is attached meanwhile, read-only, as the database `warehouse`.
 
     Returns:
@@ -81,7 +82,7 @@ def build(
         TransientError: the warehouse is held.
     """
     runner = _runner(project)
-    places = [*_places(project.folder, candidate.parent), f"--select=path:models/{pipeline}"]
+    places = [*_places(project.folder, candidate.parent), f"--select=path:models/{folder}"]
     # A connection of our own keeps the file open between dbt's many short ones, which therefore see
     # what is attached to it.
     with (

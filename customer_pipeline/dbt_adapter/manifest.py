@@ -71,24 +71,24 @@ class DbtProject:
     def manifest(self) -> Mapping[str, Any]:
         return json.loads((self.parsed / MANIFEST).read_text())
 
-    def models_of(self, pipeline: str) -> dict[str, Mapping[str, Any]]:
-        """The models in the folder `models/<pipeline>` that become tables, by name."""
+    def models_of(self, folder: str) -> dict[str, Mapping[str, Any]]:
+        """The models in `models/<folder>` that become tables, by name."""
         return {
             node["name"]: node
             for node in self.manifest["nodes"].values()
             if node["resource_type"] == "model"
-            and pipeline in node["fqn"][1:-1]
+            and folder in node["fqn"][1:-1]
             and node["config"]["materialized"] == "table"
         }
 
-    def raw_tables_of(self, pipeline: str) -> dict[str, dict[str, str]]:
-        """The raw tables that the pipeline's models read: their columns, name to type."""
+    def raw_tables_of(self, folder: str) -> dict[str, dict[str, str]]:
+        """The raw tables that the models in it read: their columns, name to type."""
         return {
             node["name"]: {
                 column["name"]: column["data_type"] for column in node["columns"].values()
             }
             for node in self.manifest["sources"].values()
-            if node["schema"] == "raw" and pipeline in node["fqn"]
+            if node["schema"] == "raw" and folder in node["fqn"]
         }
 
     def tables_read(self) -> dict[str, dict[str, dict[str, str]]]:
@@ -108,14 +108,14 @@ class DbtProject:
                 found[node["schema"]][node["name"]] = types
         return found
 
-    def tests_of(self, pipeline: str) -> list[Test]:
-        """The data tests on the pipeline's models, in a stable order."""
-        return sorted(self._tests(pipeline), key=lambda test: (test.model, test.name))
+    def tests_of(self, folder: str) -> list[Test]:
+        """The data tests on the models in it, in a stable order."""
+        return sorted(self._tests(folder), key=lambda test: (test.model, test.name))
 
-    def _tests(self, pipeline: str) -> Iterator[Test]:
-        models = self.models_of(pipeline)
+    def _tests(self, folder: str) -> Iterator[Test]:
+        models = self.models_of(folder)
         for unique_id, node in self.manifest["nodes"].items():
-            if node["resource_type"] == "test" and self._is_selected(node, pipeline):
+            if node["resource_type"] == "test" and self._is_selected(node, folder):
                 yield Test(
                     unique_id=unique_id,
                     name=node["name"],
@@ -127,14 +127,14 @@ class DbtProject:
                     warn_only=node["config"]["severity"].lower() == "warn",
                 )
 
-    def _is_selected(self, test: Mapping[str, Any], pipeline: str) -> bool:
-        """Whether dbt runs the test with the pipeline: it lies in the pipeline's folder, or, like a
-        singular test in `tests/`, reads something that does."""
+    def _is_selected(self, test: Mapping[str, Any], folder: str) -> bool:
+        """Whether dbt runs the test with the folder: it lies in there, or, like a singular test in
+        `tests/`, reads something that does."""
         nodes = [self.manifest["nodes"], self.manifest["sources"]]
         read = [
             kind[name] for name in test["depends_on"]["nodes"] for kind in nodes if name in kind
         ]
-        return any(pipeline in node["fqn"] for node in [test, *read])
+        return any(folder in node["fqn"] for node in [test, *read])
 
     def _shown_on(self, test: Mapping[str, Any], models: Mapping[str, Any]) -> str:
         """The model a test is about, or, where that is no table, the first table made from it."""

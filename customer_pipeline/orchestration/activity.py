@@ -4,7 +4,8 @@ Dagster's word that a run is active is not enough. One whose process was killed 
 line, or together with the daemon, looks active until a person says that it is not. So what has not
 stirred for an hour is taken for dead.
 
-What belongs here: looking at runs and backfills. What does not: what follows from it (`sensors.py`).
+What belongs here: looking at runs and backfills. What does not: what follows from it
+(`reporting_sensor.py`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from customer_pipeline.errors import TransientError
-from customer_pipeline.orchestration.alerting.deliveries import note_deliveries
+from customer_pipeline.orchestration.alerting.source_changes import note_deliveries
 from customer_pipeline.orchestration.instance_view import partitions_in_flight
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START, REASON

@@ -14,7 +14,7 @@ from customer_pipeline.orchestration.jobs import pipeline_job, pipeline_schedule
 from customer_pipeline.orchestration.late_data import late_data_sensor
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_assets
-from customer_pipeline.orchestration.sensors import reporting_sensor
+from customer_pipeline.orchestration.reporting_sensor import reporting_sensor
 from customer_pipeline.pipelines import PIPELINES, PipelineSpec, option_of, pipelines_of
 from customer_pipeline.settings import Settings, environment
 from customer_pipeline.source.yaml.source_file import load_source

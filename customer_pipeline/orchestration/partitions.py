@@ -11,13 +11,13 @@ import dagster as dg
 
 from customer_pipeline.errors import PartitionError
 from customer_pipeline.orchestration.run_tags import PARTITION, RANGE_END, RANGE_START
-from customer_pipeline.source.partitions import (
+from customer_pipeline.source.calendars import (
     DailyPartitions,
     HourlyPartitions,
     MonthlyPartitions,
-    Partitions,
     WeeklyPartitions,
 )
+from customer_pipeline.source.partitions import Partitions
 
 _DEFINITIONS: dict[type[Partitions], Callable[..., dg.TimeWindowPartitionsDefinition]] = {
     HourlyPartitions: partial(dg.HourlyPartitionsDefinition, fmt="%Y-%m-%d-%H:%M"),

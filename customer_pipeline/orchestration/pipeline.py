@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from customer_pipeline.code_version import code_version, reporting_version
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.orchestration.partitions import partitions_definition
@@ -17,15 +18,15 @@ from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
 from customer_pipeline.pipelines import PipelineSpec
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
+from customer_pipeline.source.calendars import CALENDARS
 from customer_pipeline.source.feed import Feed, Source
-from customer_pipeline.source.partitions import CALENDARS, Partitions
+from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.load import raw_columns
 from customer_pipeline.stages.messages import Messages, messages_of
 from customer_pipeline.stages.reconcile import Rule, rules_of
 from customer_pipeline.verification.verify import Verifier
-from customer_pipeline.versions import code_version, reporting_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Run
 

@@ -33,7 +33,8 @@ DAGSTER_BACKFILL = "dagster/backfill"
 WILL_RETRY = "dagster/will_retry"
 RETRIED_BY = "dagster/auto_retry_run_id"
 
-# Seconds. What `dagster.yaml` gives a run.
+# Seconds: `max_runtime_seconds` in `dagster.yaml`. A code server may run where that file is not, so it
+# is stated here too.
 _WORKING_TIME = 12 * 3600
 
 AHEAD_OF_BACKFILLS = {PRIORITY: "10"}

@@ -157,7 +157,7 @@ class Reporting:
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         file = scratch / "candidate.duckdb"
-        results = build(self.project, file, pipeline=self.folder, reading=self.warehouse)
+        results = build(self.project, file, folder=self.folder, reading=self.warehouse)
         tests = self.project.tests_of(self.folder)
         return file, tuple(test for test in tests if not results[test.unique_id].passed)
 

@@ -21,8 +21,9 @@ from pydantic import (
 )
 
 from customer_pipeline.source.acceptance import Day, EmptyDays, ReadyWhen
+from customer_pipeline.source.calendars import CALENDARS, Cadence
 from customer_pipeline.source.column import Column, Frozen
-from customer_pipeline.source.partitions import CALENDARS, Cadence, Partitions, Window
+from customer_pipeline.source.partitions import Partitions, Window
 
 
 def _plain_name(value: str) -> str:

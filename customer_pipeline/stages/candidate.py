@@ -20,6 +20,7 @@ from pathlib import Path
 
 import duckdb
 
+from customer_pipeline.code_version import declaration_version
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, first_reasons
 from customer_pipeline.partition_column import PartitionColumn
@@ -27,7 +28,6 @@ from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.stages.load import why_unusable
-from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse, prepare
 from customer_pipeline.warehouse.schema import ensure_table
 from customer_pipeline.warehouse.sql import columns_of, insert_rows

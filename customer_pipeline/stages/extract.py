@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from customer_pipeline.code_version import declaration_version
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError, TransientError
 from customer_pipeline.partition_column import PartitionColumn
 from customer_pipeline.source.delivery import LINE, Delivery, RejectedRow
@@ -34,7 +35,6 @@ from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.readiness import telling_time
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.stages.landing import Landing, Manifest
-from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import prepare
 
 # Of partition columns.

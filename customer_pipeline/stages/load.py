@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import duckdb
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random
 
+from customer_pipeline.code_version import declaration_version
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty
 from customer_pipeline.partition_column import PartitionColumn
@@ -21,7 +22,6 @@ from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import sql_type
 from customer_pipeline.stages.delivery_notes import note_loaded, note_refused
 from customer_pipeline.stages.landing import Landing, Manifest
-from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger
 from customer_pipeline.warehouse.sql import insert_rows, rows_by_partition, transaction

@@ -77,7 +77,7 @@ def transform(
         ready, lost = survivors(connection), casualties(connection)
     if not ready:
         return Built((), {}, (), {}, tuple(lost.values()))
-    results = build(project, candidate.path, pipeline=pipeline)
+    results = build(project, candidate.path, folder=pipeline)
     with candidate.open() as connection:
         tests = project.tests_of(pipeline)
         judged = [

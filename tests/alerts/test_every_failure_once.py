@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from customer_pipeline.alerts import outbox
 from customer_pipeline.alerts.channels import parse_channels
-from customer_pipeline.alerts.delivery import deliver
 from customer_pipeline.alerts.message import Alert, Message
+from customer_pipeline.alerts.sending import deliver
 from customer_pipeline.alerts.store import Store
 from tests.support.receiver import Receiver
 

@@ -21,7 +21,7 @@ from dbt.contracts.graph.manifest import Manifest
 from duckdb_files import rows_of
 from made_tables import MARTS
 
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.stages.reconcile import Rule, compare, rules_of
 
 PROJECT = Path(__file__).resolve().parents[2] / "dbt_project"

@@ -26,7 +26,7 @@ FOLDER = "daily_customers_reporting"
 
 def build_and_test(project: DbtProject, file: Path, warehouse: Warehouse) -> list[str]:
     """Makes the file as a refresh does; returns the names of the tests that found failing rows."""
-    results = build(project, file, pipeline=FOLDER, reading=warehouse)
+    results = build(project, file, folder=FOLDER, reading=warehouse)
     tests = project.tests_of(FOLDER)
     return [test.name for test in tests if not results[test.unique_id].passed]
 

@@ -183,6 +183,6 @@ def _built(dbt: Dbt, folder: Path, trips: Sequence[Trip]) -> Path:
 
 def _summary(dbt_cache: Path, file: Path, warehouse: Warehouse) -> Path:
     project, folder = DbtProject(PROJECT, dbt_cache), f"{PIPELINE}_reporting"
-    results = build(project, file, pipeline=folder, reading=warehouse)
+    results = build(project, file, folder=folder, reading=warehouse)
     assert all(results[test.unique_id].passed for test in project.tests_of(folder))
     return file

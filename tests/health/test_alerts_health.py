@@ -9,8 +9,8 @@ import pytest
 
 from customer_pipeline.alerts import outbox
 from customer_pipeline.alerts.channels import parse_channels
-from customer_pipeline.alerts.delivery import deliver
 from customer_pipeline.alerts.message import Alert, Message
+from customer_pipeline.alerts.sending import deliver
 from customer_pipeline.alerts.store import Store
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.health.alerts import look_at_alerts

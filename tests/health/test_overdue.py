@@ -14,7 +14,8 @@ import pytest
 from customer_pipeline.health.finding import Finding
 from customer_pipeline.health.overdue import look_for_overdue
 from customer_pipeline.outcomes import Casualty
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.calendars import DailyPartitions
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.ledger import Published, Run, record_failures, record_published
 from customer_pipeline.warehouse.publications import record_publication

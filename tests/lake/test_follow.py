@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from customer_pipeline.errors import ConfigError, StageError, TransientError
 from customer_pipeline.lake import table as lake_table
 from customer_pipeline.lake.follow import Lake, in_turn
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.sql import columns_of

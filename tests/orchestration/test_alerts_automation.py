@@ -11,7 +11,7 @@ import pytest
 
 from customer_pipeline.alerts.health import health
 from customer_pipeline.orchestration.alerting.due import due_partitions
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from tests.support.alert_desk import AlertDesk
 from tests.support.dagster_processes import Home
 from tests.support.instance_traces import switch, tick

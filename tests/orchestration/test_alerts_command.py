@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from customer_pipeline.alerts import outbox
 from customer_pipeline.alerts.channels import parse_channels
-from customer_pipeline.alerts.delivery import deliver
 from customer_pipeline.alerts.message import Alert, Message
+from customer_pipeline.alerts.sending import deliver
 from customer_pipeline.alerts.store import Store
 from customer_pipeline.cli.main import cli
 from customer_pipeline.errors import PipelineError

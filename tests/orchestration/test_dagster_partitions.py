@@ -12,7 +12,7 @@ import pytest
 
 from customer_pipeline.orchestration.location import build_defs
 from customer_pipeline.orchestration.partitions import partitions_definition
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from tests.support.dagster_processes import Home
 from tests.support.runs import run_days
 from tests.support.shop import HEADERS, Shop

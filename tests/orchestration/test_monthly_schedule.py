@@ -10,15 +10,16 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 import pytest
+import yaml
 
 from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.activity import stuck_runs
 from customer_pipeline.orchestration.location import build_defs, build_pipelines
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.orchestration.run_tags import pauses_allowed
+from customer_pipeline.orchestration.run_tags import pauses_allowed, time_allowed
 from customer_pipeline.pipelines import DAILY, MONTHLY
 from customer_pipeline.settings import Settings
-from tests.support.dagster_processes import Home
+from tests.support.dagster_processes import PROJECT, Home
 from tests.support.months import ZONE, RideShop
 from tests.support.schedules import tick
 
@@ -190,6 +191,13 @@ def test_a_run_that_may_still_pause_is_not_called_stuck(
             instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=job.tags)
         found = stuck_runs(instance, datetime.now(UTC) + timedelta(hours=hours))
     assert {run.job_name for run in found} == stuck
+
+
+def test_pauses_come_on_top_of_the_time_that_the_instance_gives_a_run() -> None:
+    settings = yaml.safe_load((PROJECT / "dagster.yaml").read_text())
+    limit = settings["run_monitoring"]["max_runtime_seconds"]
+    assert time_allowed(limit) == {}
+    assert time_allowed(limit + 1) == {"dagster/max_runtime": str(2 * limit + 1)}
 
 
 def test_a_limit_that_somebody_gave_a_run_by_hand_allows_no_pause() -> None:

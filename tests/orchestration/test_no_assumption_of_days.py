@@ -1,8 +1,9 @@
 """The code that all pipelines share speaks of partitions: no name in it says day where a month or an
 hour may be meant, and nothing in it asks which of them it is.
 
-What may say so: the calendars (`source/partitions.py`) with what reads a source's own dates and times
-beside it (`source/`), and the pipelines' own words (`pipelines.py`).
+What may say so: the calendars (`source/calendars.py`) with what reads a source's own dates and times
+beside it (`source/`), the made-up shop, which has opening days (`demo/`), and the pipelines' own words
+(`pipelines.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from customer_pipeline.settings import PACKAGE
-from customer_pipeline.source.partitions import CALENDARS
+from customer_pipeline.source.calendars import CALENDARS
 
 LENGTHS = {"day", "date", "daily", "week", "weekly", "month", "monthly", "hour", "hourly"}
 # Spans of time, which are as long for every pipeline, and dates in the path of a file.
@@ -23,13 +24,17 @@ SPANS = {"hours", "_hours", "_hours_passed", "keep_days", "due_days", "_any_date
 CLASSES = {calendar.__name__ for calendar in CALENDARS.values()}
 # Where each calendar is given something of its own, by its class: Dagster's definition, and its place
 # in a drawing.
-TABLES = {"source/partitions.py", "orchestration/partitions.py", "cli/calendar.py"}
+TABLES = {"source/calendars.py", "orchestration/partitions.py", "cli/calendar.py"}
 
-SHARED = [
-    path
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if path.relative_to(PACKAGE).parts[0] not in ("source", "pipelines.py")
-]
+NOT_SHARED = ("source", "demo", "pipelines.py")
+
+
+def _modules() -> dict[str, ast.Module]:
+    """All modules of the package, by their paths in it."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text())
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -61,20 +66,26 @@ def _asks_which(tree: ast.AST) -> Iterator[str]:
                     yield part.value
 
 
-@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_shared_module_names_no_length_of_partitions(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    named = {name for name in (path.stem, *_names(tree)) if _says_a_length(name)}
-    assert named <= SPANS
+def test_a_shared_module_names_no_length_of_partitions() -> None:
+    named = [
+        f"{module} names {name!r}: say partition or key instead"
+        for module, tree in _modules().items()
+        if module.split("/")[0] not in NOT_SHARED
+        for name in sorted({Path(module).stem, *_names(tree)} - SPANS)
+        if _says_a_length(name)
+    ]
+    assert not named, "\n".join(named)
 
 
 def test_only_the_partition_modules_know_one_calendar_from_another() -> None:
-    asking = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
-        if set(_asks_which(ast.parse(path.read_text())))
-    }
-    assert asking == TABLES
+    asking = {module: sorted({*_asks_which(tree)}) for module, tree in _modules().items()}
+    others = [
+        f"{module} asks for {', '.join(which)}: let the calendars answer (source/calendars.py)"
+        for module, which in asking.items()
+        if which and module not in TABLES
+    ]
+    assert not others, "\n".join(others)
+    assert all(asking[module] for module in TABLES)
 
 
 @pytest.mark.parametrize("name", ["day", "_run_days", "DailyRuns", "by_date", "monthlyJob"])

@@ -19,7 +19,7 @@ from dagster._core.remote_origin import (
 from dagster._core.test_utils import freeze_time
 
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.orchestration import sensors
+from customer_pipeline.orchestration import reporting_sensor
 from customer_pipeline.orchestration.location import build_defs
 from customer_pipeline.orchestration.run_tags import REFRESH
 from customer_pipeline.warehouse.publications import Mark, record_mark, record_publication
@@ -127,7 +127,7 @@ class Desk:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Clock]]:
-    monkeypatch.setattr(sensors, "datetime", Clock)
+    monkeypatch.setattr(reporting_sensor, "datetime", Clock)
     yield Clock
     Clock.ahead = timedelta()
 
@@ -236,7 +236,7 @@ def test_a_refresh_that_ends_during_the_tick_is_not_asked_for_again(
 ) -> None:
     desk.publish(DAYS[0])
     run = desk.run("reporting_refresh")
-    look = sensors._look
+    look = reporting_sensor._look
 
     def ends_after_the_look(*args: Any) -> Any:
         looked = look(*args)
@@ -244,7 +244,7 @@ def test_a_refresh_that_ends_during_the_tick_is_not_asked_for_again(
         desk.instance.report_run_canceled(run)
         return looked
 
-    monkeypatch.setattr(sensors, "_look", ends_after_the_look)
+    monkeypatch.setattr(reporting_sensor, "_look", ends_after_the_look)
     assert desk.tick() == f"waiting for the end of run {run.run_id}"
 
 

@@ -64,6 +64,27 @@ print(json.dumps([customer_pipeline.__file__, sorted(
     assert sorted(site.rglob("*")) == before
 
 
+def test_the_demo_shop_delivers_from_another_folder(site: Path, tmp_path: Path) -> None:
+    code = """
+from customer_pipeline.settings import DEMO_SOURCE
+from customer_pipeline.source.reading import read_delivery
+from customer_pipeline.source.yaml.source_file import load_source
+source = load_source(DEMO_SOURCE)
+for name, feed in source.feeds.items():
+    window = source.partitions(feed.partitions).window("2025-09-01")
+    print(name, read_delivery(feed, window).row_count > 0)
+"""
+    environment = {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    delivered = _run([sys.executable, "-c", code], tmp_path, environment)
+    assert delivered.split("\n") == [
+        "customers True",
+        "orders True",
+        "events True",
+        "trips True",
+        "",
+    ]
+
+
 def _run(command: list, folder: Path, environment: dict[str, str] | None = None) -> str:
     # An instance, if there is one, is somebody else's.
     inherited = {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"}

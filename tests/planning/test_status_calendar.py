@@ -8,12 +8,8 @@ from zoneinfo import ZoneInfo
 
 from customer_pipeline.cli.calendar import calendar
 from customer_pipeline.planning.state import Kind, State
-from customer_pipeline.source.partitions import (
-    HourlyPartitions,
-    MonthlyPartitions,
-    Partitions,
-    WeeklyPartitions,
-)
+from customer_pipeline.source.calendars import HourlyPartitions, MonthlyPartitions, WeeklyPartitions
+from customer_pipeline.source.partitions import Partitions
 
 LONDON = ZoneInfo("Europe/London")
 

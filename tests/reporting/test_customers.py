@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from customer_pipeline.reporting.customers import CURRENT, HISTORY, Updated, update_customers
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.warehouse.publications import Mark, record_mark, record_publication
 from customer_pipeline.warehouse.schema import ensure_ledger
 from tests.support.shop import Shop

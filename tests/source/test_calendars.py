@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from customer_pipeline.errors import PartitionError
 from customer_pipeline.orchestration.partitions import partitions_definition
-from customer_pipeline.source.partitions import (
+from customer_pipeline.source.calendars import (
     DailyPartitions,
     HourlyPartitions,
     MonthlyPartitions,
-    Partitions,
     WeeklyPartitions,
 )
+from customer_pipeline.source.partitions import Partitions
 
 CALENDARS = (HourlyPartitions, DailyPartitions, WeeklyPartitions, MonthlyPartitions)
 ZONES = [

@@ -20,10 +20,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from customer_pipeline.errors import DeliveryError
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import exact_rows, mapping_query
 from customer_pipeline.source.mapping.text_casts import sql_type
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.yaml.source_file import load_source
 
 _WIDE = Context(prec=400)

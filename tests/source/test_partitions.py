@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from customer_pipeline.errors import PartitionError
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 
 
 def days(zone: str = "UTC", first: str = "2026-01-01", last: str | None = None) -> DailyPartitions:

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from customer_pipeline.errors import DeliveryError, MissingDeliveryError
+from customer_pipeline.source.calendars import DailyPartitions, HourlyPartitions
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions, HourlyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import place_of
 from customer_pipeline.source.reading import read_delivery
 

@@ -21,9 +21,10 @@ from customer_pipeline.errors import (
     MissingDeliveryError,
     TransientError,
 )
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import delivery_path
 from customer_pipeline.source.readers.delivered_file import read_file
 from customer_pipeline.source.readers.text import readable

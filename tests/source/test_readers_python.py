@@ -24,9 +24,10 @@ from customer_pipeline.errors import (
     PipelineError,
     TransientError,
 )
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.readers.frames import delivery_of_frames
 from customer_pipeline.source.reading import read_delivery
 

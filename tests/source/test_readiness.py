@@ -20,9 +20,9 @@ from customer_pipeline.errors import (
     TransientError,
 )
 from customer_pipeline.source import reading
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.source.reading import read_delivery
 
 CSV = b"id\n1\n2\n"

@@ -14,8 +14,8 @@ import pytest
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import PACKAGE
 from customer_pipeline.source.acceptance import EmptyDays
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.feed import Source
-from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.source.places import delivery_path
 from customer_pipeline.source.yaml.source_file import load_source
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from customer_pipeline.errors import NotReadyError
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.stages.landing import Landing, Manifest
 from tests.support.one_feed import DAY, OneFeed
 from tests.support.shop import SOURCE, Shop, line

@@ -18,7 +18,7 @@ from dagster._core.test_utils import freeze_time
 from dagster_shared.record import replace
 
 from customer_pipeline.alerts.channels import parse_channels
-from customer_pipeline.alerts.delivery import deliver
+from customer_pipeline.alerts.sending import deliver
 from customer_pipeline.orchestration.alerting.sensors import WATCH
 from customer_pipeline.orchestration.alerting.watch import Watch
 from customer_pipeline.orchestration.location import build_defs, build_pipelines

@@ -28,7 +28,7 @@ from customer_pipeline.warehouse.connection import Warehouse
 class Compiled:
     """A model or a test: the relation that it makes (with its columns declared), and its SQL.
 
-    `folder` is that of its pipeline in the dbt project.
+    `folder` is that of its model in `models/`.
     """
 
     folder: str
@@ -74,15 +74,15 @@ class CompiledModels:
     def changed_by(self, *changes: str) -> CompiledModels:
         return replace(self, changes=changes)
 
-    def tables_of(self, pipeline: str) -> list[Compiled]:
-        return [table for table in self.tables if table.folder == pipeline]
+    def tables_of(self, folder: str) -> list[Compiled]:
+        return [table for table in self.tables if table.folder == folder]
 
     def build(
         self,
         _project: DbtProject,
         candidate: Path,
         *,
-        pipeline: str,
+        folder: str,
         reading: Warehouse | None = None,
     ) -> dict[str, TestResult]:
         """What `dbt_adapter.invocation.build` does."""
@@ -91,14 +91,14 @@ class CompiledModels:
             reading.attached_to(connection, "warehouse") if reading else nullcontext(),
         ):
             connection.execute("set TimeZone = 'UTC'; create schema failures")
-            for table in self.tables_of(pipeline):
+            for table in self.tables_of(folder):
                 connection.execute(f"create table {table.relation} ({table.columns})")
                 connection.execute(f"insert into {table.relation} by name {table.sql}")
             for change in self.changes:
                 connection.execute(change)
             found = {}
             for test in self.tests:
-                if test.folder != pipeline:
+                if test.folder != folder:
                     continue
                 connection.execute(f"create table {test.relation} as {test.sql}")
                 failing = connection.execute(f"select * from {test.relation} limit 1").fetchone()

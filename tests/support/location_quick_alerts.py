@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import dagster as dg
 
-from customer_pipeline.alerts import delivery
+from customer_pipeline.alerts import sending
 from customer_pipeline.orchestration import assets, late_data, location
 from customer_pipeline.orchestration.alerting import sensors
 from customer_pipeline.orchestration.alerting.watch import Watch
@@ -57,7 +57,7 @@ class _SwitchedWatch(Watch):
 def defs() -> dg.Definitions:
     assets.load = _waiting(assets.load)
     # The tests fail more in a minute than a day does elsewhere, and want to see each message.
-    delivery._BURST = 1000
+    sending._BURST = 1000
     quick = functools.partial(sensors.alert_sensors, watch_interval=1, deliver_interval=1)
     soon = functools.partial(late_data.late_data_sensor, interval=1)
     with (

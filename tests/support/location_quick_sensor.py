@@ -19,8 +19,7 @@ from unittest.mock import patch
 
 import dagster as dg
 
-from customer_pipeline.orchestration import location, sensors
-from customer_pipeline.orchestration.sensors import reporting_sensor
+from customer_pipeline.orchestration import location, reporting_sensor
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import load_settings
 
@@ -41,7 +40,7 @@ def _with_switches(look: Callable[..., Any], refresh: Callable[..., Any]) -> Non
         _wait("wait_after")
         return refreshed
 
-    sensors._look = look_or_fail
+    reporting_sensor._look = look_or_fail
     Reporting.refresh = refresh_and_wait  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -57,6 +56,8 @@ def _wait(switch: str) -> None:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    _with_switches(sensors._look, Reporting.refresh)
-    with patch.object(location, "reporting_sensor", partial(reporting_sensor, interval=1)):
+    _with_switches(reporting_sensor._look, Reporting.refresh)
+    with patch.object(
+        location, "reporting_sensor", partial(reporting_sensor.reporting_sensor, interval=1)
+    ):
         return location.build_defs(load_settings())

@@ -23,7 +23,7 @@ from customer_pipeline.orchestration.location import build_pipelines
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.pipelines import DAILY, MONTHLY, PipelineSpec
 from customer_pipeline.settings import Settings
-from customer_pipeline.source.partitions import CALENDARS, Cadence
+from customer_pipeline.source.calendars import CALENDARS, Cadence
 from customer_pipeline.source.places import filled
 from tests.support.projects import PROJECT
 from tests.support.shop import SOURCE, Shop

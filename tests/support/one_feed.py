@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import DailyPartitions
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.landing import Landing, Manifest
 from customer_pipeline.stages.load import Loaded, load

@@ -18,7 +18,7 @@ from typing import Any
 
 from customer_pipeline.lake.follow import Lake
 from customer_pipeline.quoting import quoted
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.warehouse.connection import Warehouse
 from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import Run

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.warehouse.connection import prepare
 from customer_pipeline.warehouse.content_hash import content_hashes
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from customer_pipeline.alerts.channels import Channel, parse_channels
-from customer_pipeline.alerts.delivery import deliver
+from customer_pipeline.alerts.sending import deliver
 from customer_pipeline.orchestration.alerting.watch import Watch
 from customer_pipeline.orchestration.pipeline import Pipeline
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.source.calendars import CALENDARS
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import CALENDARS, Partitions, Window
+from customer_pipeline.source.partitions import Partitions, Window
 from customer_pipeline.source.places import filled, has_version
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from customer_pipeline import versions
+from customer_pipeline import code_version as module
+from customer_pipeline.code_version import code_version, declaration_version
 from customer_pipeline.source.feed import Source
-from customer_pipeline.versions import code_version, declaration_version
 
 FILES = {
     "package/source/casts.py": '"""Casts."""\n\n\ndef cast(value):\n    """To a number."""\n'
     "    # Why.\n    return value + 1\n",
-    "package/stages/load.py": "LIMIT = 5\n",
+    "package/stages/load.py": "LIMIT = 5\n\n\ndef check(n):\n    if n > LIMIT:\n"
+    "        raise StageError(f'{n} is too many', todo='ask for less')\n"
+    "    raise ValueError('a reason')\n",
     "package/cli/main.py": "print('hello')\n",
     "dbt/models/daily/fct.sql": "-- The facts.\nselect\n    a, -- first\n    '--b  c' as b\nfrom t\n",
     "dbt/models/daily/fct.yml": "models:\n  - name: fct\n    description: Facts.\n",
@@ -41,13 +43,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(versions, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(module, "PACKAGE", tmp_path / "package")
     yield tmp_path
-    versions._package_version.cache_clear()
+    module._package_version.cache_clear()
 
 
 def version(root: Path, **changes: Any) -> str:
-    versions._package_version.cache_clear()
+    module._package_version.cache_clear()
     source = Source.model_validate(SOURCE | changes)
     return code_version(source.feeds, source.timezone, root / "dbt", "daily")
 
@@ -57,6 +59,8 @@ SAME = {
     "a docstring": ("package/source/casts.py", '"""To a number."""', '"""To one more."""'),
     "a module's docstring": ("package/source/casts.py", '"""Casts."""', '"""The casts."""'),
     "layout": ("package/source/casts.py", "value + 1", "(\n        value + 1\n    )"),
+    "the words of an error": ("package/stages/load.py", "is too many", "is more than enough"),
+    "what an error advises": ("package/stages/load.py", ", todo='ask for less'", ""),
     "another package": ("package/cli/main.py", "hello", "goodbye"),
     "a comment in a model": ("dbt/models/daily/fct.sql", "-- The facts.\n", "/* Facts,\n new */"),
     "a comment at a line's end": ("dbt/models/daily/fct.sql", "-- first", "-- the first"),
@@ -67,6 +71,12 @@ SAME = {
 NEW = {
     "a changed expression": ("package/source/casts.py", "value + 1", "value + 2"),
     "a changed constant": ("package/stages/load.py", "5", "6"),
+    "another error": ("package/stages/load.py", "StageError", "TransientError"),
+    "when there is an error": ("package/stages/load.py", "n > LIMIT", "n >= LIMIT"),
+    # Such words become the reason why a row is in the quarantine.
+    "the words of an error that is none of the pipeline's": (
+        *("package/stages/load.py", "a reason", "another"),
+    ),
     "a changed name": ("package/source/casts.py", "def cast", "def recast"),
     "a changed model": ("dbt/models/daily/fct.sql", "a,", "b,"),
     "a text that looks like a comment": ("dbt/models/daily/fct.sql", "'--b  c'", "'--d  c'"),

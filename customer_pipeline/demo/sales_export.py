@@ -11,21 +11,21 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop.chance import (
+from customer_pipeline.demo.chance import (
     Flags,
     below,
     one_in,
     one_of_each,
     words,
 )
-from customer_pipeline.source.demo_shop.opening_days import date_of
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.people import people_until
-from customer_pipeline.source.demo_shop.profiles import customer_ids
-from customer_pipeline.source.demo_shop.sale_lines import Lines, lines_of
-from customer_pipeline.source.demo_shop.sales import GUEST, Invoices, invoices_of
-from customer_pipeline.source.demo_shop.texts import digits, either, joined, plain, texts_at
-from customer_pipeline.source.demo_shop.words import (
+from customer_pipeline.demo.opening_days import date_of
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.people import people_until
+from customer_pipeline.demo.profiles import customer_ids
+from customer_pipeline.demo.sale_lines import Lines, lines_of
+from customer_pipeline.demo.sales import GUEST, Invoices, invoices_of
+from customer_pipeline.demo.texts import digits, either, joined, plain, texts_at
+from customer_pipeline.demo.words import (
     COUNTRIES,
     DESCRIPTION_SPELLINGS,
     DESCRIPTIONS,

@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop import profiles
-from customer_pipeline.source.demo_shop.chance import Ints, one_in, words
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.people import (
+from customer_pipeline.demo import profiles
+from customer_pipeline.demo.chance import Ints, one_in, words
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.people import (
     ATTRIBUTES,
     changes_between,
     people_until,
 )
-from customer_pipeline.source.demo_shop.sales import invoices_of
+from customer_pipeline.demo.sales import invoices_of
 
 # One changed customer in so many is exported before the change and again after it.
 _TWICE = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from customer_pipeline.source.demo_shop.chance import weighted
+from customer_pipeline.demo.chance import weighted
 
 FIRST_NAMES = [
     "Abigail", "Adeel", "Agnes", "Alasdair", "Amara", "Anneliese", "Anya", "Arthur", "Bronwen",

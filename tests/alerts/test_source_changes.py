@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 from customer_pipeline.alerts import outbox
-from customer_pipeline.alerts.deliveries import watch_deliveries
 from customer_pipeline.alerts.mutes import Mute
 from customer_pipeline.alerts.scene import Scene
+from customer_pipeline.alerts.source_changes import watch_deliveries
 from customer_pipeline.alerts.store import Store
 from customer_pipeline.alerts.wording import Words
 from customer_pipeline.planning.known import Known

@@ -21,20 +21,20 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from customer_pipeline.demo import feeds, sales_export
+from customer_pipeline.demo.options import Options
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.source import demo
-from customer_pipeline.source.demo_shop import sales_export
-from customer_pipeline.source.demo_shop.options import Options
+from customer_pipeline.settings import DEMO_SOURCE
+from customer_pipeline.source.calendars import DailyPartitions, MonthlyPartitions
 from customer_pipeline.source.feed import Source
 from customer_pipeline.source.mapping.query import mapping_query
-from customer_pipeline.source.partitions import DailyPartitions, MonthlyPartitions, Window
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.reading import read_delivery
 from customer_pipeline.source.yaml.source_file import load_source
 
 LONDON = ZoneInfo("Europe/London")
 DAYS = DailyPartitions(date(2020, 1, 1), None, LONDON)
 MONTHS = MonthlyPartitions(date(2020, 1, 1), None, LONDON)
-DEMO_YAML = Path(demo.__file__).with_name("demo.yaml")
 FLAWS = [name for name, field in Options.model_fields.items() if field.annotation is bool]
 NO_FLAWS = dict.fromkeys(FLAWS, False)
 
@@ -55,12 +55,12 @@ def window_of(feed: str, day: str) -> Window:
 
 
 def is_closed(day: date) -> bool:
-    return demo.orders(DAYS.window(day.isoformat())) is None
+    return feeds.orders(DAYS.window(day.isoformat())) is None
 
 
 def delivered(feed: str, day: str, **options: object) -> pa.Table:
     """What the demo shop delivers on an open day, or for its month, in one table."""
-    given = getattr(demo, feed)(window_of(feed, day), **options)
+    given = getattr(feeds, feed)(window_of(feed, day), **options)
     assert given is not None, f"closed on {day}"
     return given if isinstance(given, pa.Table) else pa.concat_tables(given)
 
@@ -129,7 +129,7 @@ def test_another_seed_makes_another_shop():
 def test_large_deliveries_come_in_pieces_that_join_to_the_same_rows(monkeypatch):
     whole = delivered("orders", "2025-06-12")
     monkeypatch.setattr(sales_export, "_INVOICES_A_PIECE", 7)
-    pieces = list(demo.orders(DAYS.window("2025-06-12")) or ())
+    pieces = list(feeds.orders(DAYS.window("2025-06-12")) or ())
     assert len(pieces) > 5
     assert pa.concat_tables(pieces).to_pylist() == whole.to_pylist()
 
@@ -172,7 +172,7 @@ def test_a_small_shop_is_right_on_average(scale):
 )
 def test_an_option_that_cannot_be_is_refused_by_name(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
-        demo.customers(DAYS.window("2025-06-12"), **options)
+        feeds.customers(DAYS.window("2025-06-12"), **options)
 
 
 # --- Flaws --------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def test_the_shop_is_closed_on_saturdays_christmas_and_new_year():
     expected |= {day for day in days if day.weekday() == 5}
     assert {day for day in days if is_closed(day)} == expected
     for feed in DAILY_FEEDS:
-        assert getattr(demo, feed)(DAYS.window("2025-12-25")) is None
+        assert getattr(feeds, feed)(DAYS.window("2025-12-25")) is None
         assert delivered(feed, "2025-12-25", closed_days=False).num_rows > 0
 
 
@@ -442,7 +442,7 @@ def test_whoever_closed_the_account_is_never_seen_again():
 
 @pytest.fixture(scope="module")
 def source() -> Source:
-    return load_source(DEMO_YAML)
+    return load_source(DEMO_SOURCE)
 
 
 def test_the_yaml_names_every_option_with_all_flaws_on(source):

@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from customer_pipeline.source import demo
-from customer_pipeline.source.partitions import DailyPartitions
+from customer_pipeline.demo import feeds
+from customer_pipeline.source.calendars import DailyPartitions
 
 DAYS = DailyPartitions(date(2025, 1, 1), None, ZoneInfo("Europe/London"))
 
@@ -48,7 +48,7 @@ def shops(test_data: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Tables `real` and `made_up`, one row a day."""
     tables = []
     for day in (date(2026, 2, 2) + timedelta(days=n) for n in range(90)):
-        pieces = demo.orders(DAYS.window(day.isoformat())) or ()
+        pieces = feeds.orders(DAYS.window(day.isoformat())) or ()
         tables += [
             each.append_column("day", pa.repeat(pa.scalar(day), len(each))) for each in pieces
         ]

@@ -1,7 +1,8 @@
 """The demo source: a made-up shop that delivers customers, order lines and events day by day, and the
 trips of its taxis month by month.
 
-What belongs here: the functions that `demo.yaml` names. What does not: the shop (`demo_shop/`).
+What belongs here: the functions that `source/demo.yaml` names, one a feed. What does not: how the shop
+comes by its people, sales and trips (the modules beside this one).
 
 Every delivery is a function of the options and the window alone: no clock, no network, no random
 state, the same on every machine and under every version of the libraries.
@@ -14,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop.customers_export import customer_table
-from customer_pipeline.source.demo_shop.events_export import event_table
-from customer_pipeline.source.demo_shop.opening_days import day_number, is_closed
-from customer_pipeline.source.demo_shop.options import Options, parse_options
-from customer_pipeline.source.demo_shop.sales_export import order_tables
-from customer_pipeline.source.demo_shop.trips_export import trip_tables
+from customer_pipeline.demo.customers_export import customer_table
+from customer_pipeline.demo.events_export import event_table
+from customer_pipeline.demo.opening_days import day_number, is_closed
+from customer_pipeline.demo.options import Options, parse_options
+from customer_pipeline.demo.sales_export import order_tables
+from customer_pipeline.demo.trips_export import trip_tables
 from customer_pipeline.source.partitions import Window
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from customer_pipeline.source.demo_shop.chance import Flags, Ints
+from customer_pipeline.demo.chance import Flags, Ints
 
 
 def joined(*parts: pa.Array | str, separator: str = "") -> pa.Array:

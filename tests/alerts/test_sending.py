@@ -9,8 +9,8 @@ import pytest
 
 from customer_pipeline.alerts import outbox
 from customer_pipeline.alerts.channels import parse_channels
-from customer_pipeline.alerts.delivery import Delivered, deliver
 from customer_pipeline.alerts.message import Alert, Message, Severity
+from customer_pipeline.alerts.sending import Delivered, deliver
 from customer_pipeline.alerts.store import Store
 from tests.support.receiver import Receiver
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop.chance import Ints, below, pick, words
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.people import ATTRIBUTES, changes_until, second_of_day
-from customer_pipeline.source.demo_shop.texts import clock_texts, digits, joined, texts_at
-from customer_pipeline.source.demo_shop.words import (
+from customer_pipeline.demo.chance import Ints, below, pick, words
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.people import ATTRIBUTES, changes_until, second_of_day
+from customer_pipeline.demo.texts import clock_texts, digits, joined, texts_at
+from customer_pipeline.demo.words import (
     COUNTRIES,
     COUNTRY_TABLE,
     FIRST_NAMES,

@@ -12,18 +12,18 @@ from datetime import datetime, time, tzinfo
 import numpy as np
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop import profiles
-from customer_pipeline.source.demo_shop.chance import Ints, below, words
-from customer_pipeline.source.demo_shop.happenings import (
+from customer_pipeline.demo import profiles
+from customer_pipeline.demo.chance import Ints, below, words
+from customer_pipeline.demo.happenings import (
     TOPICS,
     Messages,
     Topic,
     messages_delivered_on,
 )
-from customer_pipeline.source.demo_shop.opening_days import date_of
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.people import ATTRIBUTES
-from customer_pipeline.source.demo_shop.texts import (
+from customer_pipeline.demo.opening_days import date_of
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.people import ATTRIBUTES
+from customer_pipeline.demo.texts import (
     clock_texts,
     either,
     joined,

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from customer_pipeline.alerts.deliveries import watch_deliveries
 from customer_pipeline.alerts.mutes import mutes
 from customer_pipeline.alerts.scene import Scene
+from customer_pipeline.alerts.source_changes import watch_deliveries
 from customer_pipeline.alerts.store import Store
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.orchestration.alerting.scenes import words_of

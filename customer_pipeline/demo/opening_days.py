@@ -1,7 +1,7 @@
 """When the made-up shop is open. Days are numbers: days since 1970-01-01.
 
 What belongs here: closed days and the next open ones. What does not: windows of time and time zones
-(see `partitions.py`).
+(`source/partitions.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from datetime import date
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import Flags, Ints, Words, below
-from customer_pipeline.source.demo_shop.options import Options
+from customer_pipeline.demo.chance import Flags, Ints, Words, below
+from customer_pipeline.demo.options import Options
 
 _FIRST = date(1970, 1, 1).toordinal()
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import Ints
-from customer_pipeline.source.demo_shop.opening_days import day_number
+from customer_pipeline.demo.chance import Ints
+from customer_pipeline.demo.opening_days import day_number
 
 HOUR = 3_600
 

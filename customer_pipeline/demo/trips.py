@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import (
+from customer_pipeline.demo.chance import (
     Flags,
     Ints,
     Words,
@@ -23,9 +23,9 @@ from customer_pipeline.source.demo_shop.chance import (
     weighted,
     words,
 )
-from customer_pipeline.source.demo_shop.opening_days import day_number
-from customer_pipeline.source.demo_shop.options import MICRO, Options
-from customer_pipeline.source.demo_shop.wall_clock import HOUR, wall_clock
+from customer_pipeline.demo.opening_days import day_number
+from customer_pipeline.demo.options import MICRO, Options
+from customer_pipeline.demo.wall_clock import HOUR, wall_clock
 from customer_pipeline.source.partitions import Window
 
 CARD, CASH, NO_CHARGE, DISPUTE = 1, 2, 3, 4

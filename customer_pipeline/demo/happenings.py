@@ -11,10 +11,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import Flags, Ints, Words, below, one_in, words
-from customer_pipeline.source.demo_shop.opening_days import is_closed, later_open
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.people import (
+from customer_pipeline.demo.chance import Flags, Ints, Words, below, one_in, words
+from customer_pipeline.demo.opening_days import is_closed, later_open
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.people import (
     ATTRIBUTES,
     changes_between,
     people_until,

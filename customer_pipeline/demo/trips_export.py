@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from customer_pipeline.source.demo_shop.chance import Flags, Ints, below, words
-from customer_pipeline.source.demo_shop.opening_days import day_number
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.texts import (
+from customer_pipeline.demo.chance import Flags, Ints, below, words
+from customer_pipeline.demo.opening_days import day_number
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.texts import (
     clock_texts,
     digits,
     either,
@@ -21,7 +21,7 @@ from customer_pipeline.source.demo_shop.texts import (
     plain,
     texts_at,
 )
-from customer_pipeline.source.demo_shop.trips import Trips, trip_count, trips_of
+from customer_pipeline.demo.trips import Trips, trip_count, trips_of
 from customer_pipeline.source.partitions import Window
 
 # Large deliveries are made and handed over piece by piece.

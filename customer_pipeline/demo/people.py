@@ -14,9 +14,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import Flags, Ints, below, one_in, words
-from customer_pipeline.source.demo_shop.opening_days import OPENED, next_open
-from customer_pipeline.source.demo_shop.options import MICRO, Options
+from customer_pipeline.demo.chance import Flags, Ints, below, one_in, words
+from customer_pipeline.demo.opening_days import OPENED, next_open
+from customer_pipeline.demo.options import MICRO, Options
 
 Attribute = Literal["name", "email", "country"]
 ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)

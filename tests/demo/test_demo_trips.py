@@ -12,10 +12,9 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from customer_pipeline.source import demo
-from customer_pipeline.source.demo_shop import trips_export
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.partitions import MonthlyPartitions
+from customer_pipeline.demo import feeds, trips_export
+from customer_pipeline.demo.options import Options
+from customer_pipeline.source.calendars import MonthlyPartitions
 
 MONTHS = MonthlyPartitions(date(2020, 1, 1), None, ZoneInfo("Europe/London"))
 A_YEAR = MONTHS.keys_between("2025-01-01", "2025-12-01")
@@ -28,7 +27,7 @@ Row = dict[str, str | None]
 
 @cache
 def rows_of(month: str, **options: float) -> list[Row]:
-    return pa.concat_tables(demo.trips(MONTHS.window(month), **options)).to_pylist()
+    return pa.concat_tables(feeds.trips(MONTHS.window(month), **options)).to_pylist()
 
 
 def amount(row: Row, column: str) -> Decimal:
@@ -59,7 +58,7 @@ def test_a_small_company_is_right_on_average(scale):
 def test_large_deliveries_come_in_pieces_that_join_to_the_same_rows(monkeypatch):
     whole = rows_of("2025-06-01")
     monkeypatch.setattr(trips_export, "_TRIPS_A_PIECE", 700)
-    pieces = list(demo.trips(MONTHS.window("2025-06-01")))
+    pieces = list(feeds.trips(MONTHS.window("2025-06-01")))
     assert len(pieces) > 3
     assert pa.concat_tables(pieces).to_pylist() == whole
 

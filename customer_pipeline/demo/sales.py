@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import (
+from customer_pipeline.demo.chance import (
     Flags,
     Ints,
     Words,
@@ -22,11 +22,11 @@ from customer_pipeline.source.demo_shop.chance import (
     weighted,
     words,
 )
-from customer_pipeline.source.demo_shop.opening_days import date_of
-from customer_pipeline.source.demo_shop.options import MICRO, Options
-from customer_pipeline.source.demo_shop.people import People
-from customer_pipeline.source.demo_shop.profiles import country_positions
-from customer_pipeline.source.demo_shop.words import COUNTRY_TABLE
+from customer_pipeline.demo.opening_days import date_of
+from customer_pipeline.demo.options import MICRO, Options
+from customer_pipeline.demo.people import People
+from customer_pipeline.demo.profiles import country_positions
+from customer_pipeline.demo.words import COUNTRY_TABLE
 
 GUEST = -1
 

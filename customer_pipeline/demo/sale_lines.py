@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from customer_pipeline.source.demo_shop.chance import (
+from customer_pipeline.demo.chance import (
     Flags,
     Ints,
     Words,
@@ -21,9 +21,9 @@ from customer_pipeline.source.demo_shop.chance import (
     weighted,
     words,
 )
-from customer_pipeline.source.demo_shop.options import Options
-from customer_pipeline.source.demo_shop.sales import GUEST, Invoices
-from customer_pipeline.source.demo_shop.words import (
+from customer_pipeline.demo.options import Options
+from customer_pipeline.demo.sales import GUEST, Invoices
+from customer_pipeline.demo.words import (
     BEST_SELLERS,
     CARRIAGE,
     HAND_KEYED,
