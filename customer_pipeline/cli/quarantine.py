@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.execution import run_ranges
-from customer_pipeline.cli.keys import PipelineName, counted
+from customer_pipeline.cli.keys import PipelineName, counted, nothing_loaded
 from customer_pipeline.cli.standing import unknown_feeds
-from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.pieces import pieces
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.quarantine import (
@@ -63,11 +62,7 @@ def quarantine(
     choice = Choice([feed] if feed else list(pipeline.feeds), kind, first, last, reason)
     with pipeline.warehouse.read() as connection:
         if not has_ledger(connection):
-            raise ConfigError(
-                "nothing was loaded yet",
-                where="quarantine",
-                todo=f"run {pipeline.partitions.one} first",
-            )
+            raise nothing_loaded(pipeline.partitions, where="quarantine")
         found = groups(connection, choice)
         examples = rows(connection, choice, most=show) if show else []
         keys = partitions(connection, choice)
