@@ -54,9 +54,10 @@ def may_retry(context: dg.AssetExecutionContext, pipeline: Pipeline) -> bool:
 def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage) -> Iterator[None]:
     """Run a stage for the partitions of `context`.
 
-    What may pass by itself is tried again by Dagster (`CUSTOMER_PIPELINE_MAX_RETRIES`, `_DELAY`);
-    what a retry cannot mend fails at once, in one sentence; anything unforeseen is retried too. All
-    partitions of the run are recorded as failed, unless another attempt follows and says otherwise.
+    What may pass by itself is tried again by Dagster (`CUSTOMER_PIPELINE_MAX_RETRIES` times, each
+    after `CUSTOMER_PIPELINE_RETRY_DELAY`); what a retry cannot mend fails at once, in one sentence;
+    anything unforeseen is retried too. All partitions of the run are recorded as failed, unless
+    another attempt follows and says otherwise.
     """
     try:
         with retried_or_failed(context, pipeline, partial(_record_all, context, pipeline, stage)):

@@ -38,13 +38,6 @@ from customer_pipeline.stages.reconcile import Rule, compare
 from customer_pipeline.stages.transform import failed_tests
 from customer_pipeline.warehouse.sql import rows_by_partition
 
-FEED_CHECKS = (
-    "source_rows_are_landed_or_quarantined",
-    "raw_rows_match_landing",
-    "dropped_rows_within_threshold",
-    "has_rows",
-)
-
 
 @dataclass(frozen=True)
 class Verdict:
