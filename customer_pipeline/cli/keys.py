@@ -72,11 +72,6 @@ def nothing_loaded(partitions: Partitions, *, where: str) -> ConfigError:
     return ConfigError("nothing was loaded yet", where=where, todo=f"run {partitions.one} first")
 
 
-def counted(number: int, noun: str) -> str:
-    """Such as `1 month`, or `12 months`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _mistake(partitions: Partitions, key: str, newest: str) -> PartitionError | None:
     try:
         partitions.window(key)

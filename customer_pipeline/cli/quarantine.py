@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.execution import run_ranges
-from customer_pipeline.cli.keys import PipelineName, counted, nothing_loaded
+from customer_pipeline.cli.keys import PipelineName, nothing_loaded
 from customer_pipeline.cli.standing import unknown_feeds
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.pieces import pieces
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.quarantine import (
@@ -91,7 +92,7 @@ def _table_of(found: list[Group], noun: str) -> Table:
         )
     total = sum(group.rows for group in found)
     them = counted(len({group.partition_key for group in found}), noun)
-    table.caption = f"{total:,} row{'' if total == 1 else 's'} of {them}"
+    table.caption = f"{counted(total, 'row')} of {them}"
     return table
 
 

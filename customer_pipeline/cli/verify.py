@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.cli.keys import PipelineName, counted, keys_between, nothing_loaded
+from customer_pipeline.cli.keys import PipelineName, keys_between, nothing_loaded
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.groups import Span
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.ledger import published_partitions

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.sizes import bytes_below, size_text
+from customer_pipeline.phrases import counted
 from customer_pipeline.settings import Settings
 from customer_pipeline.stages.landing import owner_of
 
@@ -107,7 +108,7 @@ def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
                 dead.append(folder)
     size = sum(map(bytes_below, dead))
     whose = "a run that failed or was" if len(dead) == 1 else "runs that failed or were"
-    words = f"{len(dead)} folder{'s' * (len(dead) > 1)} of {whose} killed, {size_text(size)}"
+    words = f"{counted(len(dead), 'folder')} of {whose} killed, {size_text(size)}"
     if size >= _MANY_LEFT:
         yield _AREA.warning(
             "leftovers", words, f"remove them from {root} if no run is active; or wait a week"

@@ -32,6 +32,7 @@ def step_settings(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def run_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Run:
+    """The run that the step is part of, as the ledger knows it."""
     stats = context.instance.get_run_stats(context.run.run_id)
     return pipeline.run(context.run, started_at=getattr(stats, "start_time", None))
 

@@ -43,6 +43,11 @@ class Warehouse:
     def exists(self) -> bool:
         return self.path.exists()
 
+    def must_exist(self, *, todo: str = "run a partition first") -> None:
+        """Raises ConfigError, with what is to be done, when there is no file."""
+        if not self.exists:
+            raise ConfigError("there is no warehouse yet", where=str(self.path), todo=todo)
+
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-write connection, closed at the end whatever happens. Creates the file.
@@ -58,10 +63,7 @@ class Warehouse:
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-only connection; the same errors as `write`, and ConfigError without a file."""
-        if not self.exists:
-            raise ConfigError(
-                "there is no warehouse yet", where=str(self.path), todo="run a partition first"
-            )
+        self.must_exist()
         with self._connection(read_only=True) as connection:
             yield connection
 
@@ -71,10 +73,7 @@ class Warehouse:
 
         Raises the same errors as `read`.
         """
-        if not self.exists:
-            raise ConfigError(
-                "there is no warehouse yet", where=str(self.path), todo="run the load first"
-            )
+        self.must_exist(todo="run the load first")
         attach = f"attach {literal(str(self.path))} as {quoted(alias)} (read_only)"
         with self._turn():
             self._wait(connection.execute, attach)

@@ -32,11 +32,12 @@ from customer_pipeline.cli.backfill.workers import (
 )
 from customer_pipeline.cli.execution import in_this_process
 from customer_pipeline.cli.instance import kept_instance
-from customer_pipeline.cli.keys import FirstKey, LastKey, PipelineName, counted
+from customer_pipeline.cli.keys import FirstKey, LastKey, PipelineName
 from customer_pipeline.cli.person import who
 from customer_pipeline.cli.planned import ComparedFeeds, asked_keys, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
 from customer_pipeline.errors import ConfigError, PipelineError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.settings import Settings, load_settings
 
