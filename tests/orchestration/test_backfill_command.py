@@ -265,7 +265,7 @@ def test_days_that_others_have_begun_since_the_plan_are_left_to_them(
     def agree(*_: Any, **__: Any) -> None:
         published.append(run_stages(delivered.pipeline, DAYS[:2]))
 
-    monkeypatch.setattr("customer_pipeline.cli.backfill.command._agree", agree)
+    monkeypatch.setattr("customer_pipeline.cli.backfill.carrying_out._agree", agree)
     done = agreed.invoke(cli, ["backfill", "--local", "--from", DAYS[0], "--to", DAYS[-1]])
     assert done.exit_code == 0, done.output
     assert "would run: 8 days" in done.output

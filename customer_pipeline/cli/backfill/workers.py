@@ -3,7 +3,7 @@
 Both take runs (each a list of partitions without a gap), and return, for every one that they have not
 brought to an end, why. What became of the others is in the ledger.
 
-What belongs here: starting, following and stopping. What does not: which runs (`command.py`).
+What belongs here: starting, following and stopping. What does not: which runs (`asked.py`).
 """
 
 from __future__ import annotations
