@@ -79,7 +79,7 @@ def launch(
         keys: the calendar of the pipeline.
 
     Raises:
-        StageError: Dagster has not accepted them, and why.
+        StageError: Dagster has not accepted them, and why; or it did not answer.
     """
     lots = apart(keys, pieces)
     fields = [
@@ -98,7 +98,7 @@ def cancel(dagster_ids: Sequence[str]) -> None:
     """Cancel backfills of Dagster's: nothing more of them starts, and what runs is stopped.
 
     Raises:
-        StageError: Dagster has not accepted that, and why.
+        StageError: Dagster has not accepted that, and why; or it did not answer.
     """
     fields = [
         f"b{n}: cancelPartitionBackfill(backfillId: {json.dumps(one)}) {{ __typename"
