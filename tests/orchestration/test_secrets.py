@@ -79,10 +79,10 @@ def test_what_nobody_foresaw_tells_its_type_and_trace_without_the_secrets_in_it(
     monkeypatch.setattr(assets, stage, broken)
     ran = run_days(shop, home, DAY)
     assert shop.reason() == f"RuntimeError: unforeseen: {WITHOUT}"
-    (failed,) = (one for one in ran.events("STEP_FAILURE") if one.step_key != "extract_orders")
-    shown = failed.step_failure_data.error_display_string
-    assert WITHOUT in shown
-    assert "test_secrets.py" in shown, "where it was raised"
+    for failed in ran.events("STEP_FAILURE"):
+        shown = failed.step_failure_data.error_display_string
+        assert WITHOUT in shown
+        assert "test_secrets.py" in shown, "where it was raised"
     _assert_nothing_holds_a_secret(shop, home)
 
 
