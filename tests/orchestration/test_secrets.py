@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from customer_pipeline.errors import StageError, TransientError
 from customer_pipeline.orchestration import assets
 from customer_pipeline.settings import Settings
 from tests.support.dagster_processes import Home
@@ -63,26 +64,32 @@ def test_a_feeds_function_that_tells_a_secret_has_it_written_nowhere(
     _assert_nothing_holds_a_secret(shop, home)
 
 
-@pytest.mark.parametrize("stage", ["extract", "publish"])
-def test_what_nobody_foresaw_tells_its_type_and_trace_without_the_secrets_in_it(
+@pytest.mark.parametrize(
+    ("stage", "kind"),
+    [("extract", RuntimeError), ("load", TransientError), ("publish", StageError)],
+)
+def test_an_error_of_a_stage_tells_where_it_was_raised_without_the_secrets_of_its_causes(
     shop: SecretiveShop,
     home: Home,
     monkeypatch: pytest.MonkeyPatch,
     stage: str,
+    kind: type[Exception],
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         try:
             raise KeyError(TOLD)
         except KeyError as error:
-            raise RuntimeError(f"unforeseen: {TOLD}") from error
+            raise kind(f"broken: {TOLD}") from error
 
     monkeypatch.setattr(assets, stage, broken)
     ran = run_days(shop, home, DAY)
-    assert shop.reason() == f"RuntimeError: unforeseen: {WITHOUT}"
-    for failed in ran.events("STEP_FAILURE"):
-        shown = failed.step_failure_data.error_display_string
-        assert WITHOUT in shown
-        assert "test_secrets.py" in shown, "where it was raised"
+    assert shop.reason().removeprefix("RuntimeError: ") == f"broken: {WITHOUT}"
+    shown = [
+        *(one.step_failure_data.error_display_string for one in ran.events("STEP_FAILURE")),
+        *(one.step_retry_data.error.to_string() for one in ran.events("STEP_UP_FOR_RETRY")),
+    ]
+    assert all(WITHOUT in one for one in ran.errors.values())
+    assert any("test_secrets.py" in one for one in shown), "where it was raised"
     _assert_nothing_holds_a_secret(shop, home)
 
 
