@@ -8,7 +8,7 @@ from customer_pipeline.alerts.channels import parse_channels
 from customer_pipeline.alerts.message import Message, from_json, to_json
 from customer_pipeline.alerts.redaction import redacted, without_values
 from customer_pipeline.alerts.rendering import cut, fitted, markdown, plain
-from customer_pipeline.errors import ConfigError
+from customer_pipeline.errors import ConfigError, DeliveryError
 from customer_pipeline.redaction import secrets_in, secrets_of, without_secrets
 
 SECRET = "hunter2-and-more"
@@ -36,6 +36,15 @@ def test_what_is_a_secret_in_the_environment_does_not_leave_the_house() -> None:
     assert without_secrets(text, secrets_in(environment)) == (
         "in /home/somebody, abc: the source said ***"
     )
+
+
+def test_an_error_of_the_pipeline_quotes_no_secret_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    error = DeliveryError("cut off", where=f"/in/{SECRET}/orders.csv", todo=f"look into {SECRET}")
+    assert str(error) == "/in/***/orders.csv: cut off (look into ***)"
+    assert (error.where, error.todo) == ("/in/***/orders.csv", "look into ***")
 
 
 def test_the_password_of_a_url_in_the_environment_is_a_secret_by_itself_and_its_host_is_none() -> (
