@@ -1,10 +1,13 @@
 """The errors a user can meet. Each says what was wrong, where, and what to do next.
 
-What belongs here: the hierarchy, and how an error reads as one line. What does not: catching them
+What belongs here: the hierarchy, and how an error reads as one line. What it quotes of others (a
+driver's text, a path) may hold secrets, so these are taken out. What does not belong: catching them
 (the stages turn a `DeliveryError` into a casualty, the Dagster layer turns the rest into failures).
 """
 
 from __future__ import annotations
+
+from customer_pipeline.redaction import known_secrets, without_secrets
 
 
 class PipelineError(Exception):
@@ -17,10 +20,13 @@ class PipelineError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", todo: str = "") -> None:
-        self.what, self.where, self.todo = what, where, todo
-        place = f"{where}: " if where else ""
-        advice = f" ({todo})" if todo else ""
-        super().__init__(f"{place}{what}{advice}")
+        secrets = known_secrets()
+        self.what, self.where, self.todo = (
+            without_secrets(text, secrets) for text in (what, where, todo)
+        )
+        place = f"{self.where}: " if where else ""
+        advice = f" ({self.todo})" if todo else ""
+        super().__init__(f"{place}{self.what}{advice}")
 
 
 class ConfigError(PipelineError):

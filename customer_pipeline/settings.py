@@ -1,4 +1,4 @@
-"""What the environment (and `.env`) says, typed. The one place that reads it.
+"""What the environment (and `.env`) says, typed.
 
 What belongs here: names, defaults and meanings of `CUSTOMER_PIPELINE_*`. What does not: the source
 YAML (see `source/`), and Dagster's own settings (see `dagster.yaml`).
@@ -6,12 +6,10 @@ YAML (see `source/`), and Dagster's own settings (see `dagster.yaml`).
 
 from __future__ import annotations
 
-import os
 from datetime import time
 from pathlib import Path
 from typing import Annotated
 
-from dotenv import dotenv_values
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -91,12 +89,6 @@ class Settings(BaseSettings):
     def dbt_cache_path(self) -> Path:
         """Where parsed dbt manifests are kept; the project's own folder may be read-only."""
         return self.data_path / ".dbt"
-
-
-def environment() -> dict[str, str]:
-    """The process's environment, and what `.env` adds to it."""
-    added = {name: value for name, value in dotenv_values(".env").items() if value is not None}
-    return added | dict(os.environ)
 
 
 def load_settings(folder: Path | None = None) -> Settings:

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 
 from customer_pipeline.alerts.channels import LOG, Channel, wanting
 from customer_pipeline.alerts.message import Alert, Message, from_json, to_json
-from customer_pipeline.alerts.redaction import redacted, secrets_in
-from customer_pipeline.settings import environment
+from customer_pipeline.alerts.redaction import redacted
+from customer_pipeline.redaction import known_secrets
 
 _SHORTEST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -50,7 +50,7 @@ def note(connection: sqlite3.Connection, alert: Alert, now: datetime) -> bool:
     """Keep an alert to be told, without secrets; whether it is the first of its identity."""
     if is_noted(connection, alert.identity):
         return False
-    message = redacted(alert.message, secrets_in(environment()))
+    message = redacted(alert.message, known_secrets())
     connection.execute(
         "insert into alerts (identity, severity, message, noted_at) values (?, ?, ?, ?)",
         [alert.identity, message.severity, to_json(message), now.timestamp()],

@@ -23,9 +23,9 @@ from customer_pipeline.alerts import outbox
 from customer_pipeline.alerts.channels import LOG, Channel
 from customer_pipeline.alerts.message import Message, Texts
 from customer_pipeline.alerts.outbox import Pending
-from customer_pipeline.alerts.redaction import without_secrets
 from customer_pipeline.alerts.rendering import digest, fitted, markdown, plain, short
 from customer_pipeline.alerts.store import Store
+from customer_pipeline.redaction import secrets_of, without_secrets
 
 # More than that at once, or in that time, become one message.
 _BURST = 5
@@ -188,7 +188,9 @@ def _notify(channel: Channel, messages: Sequence[Message], texts: Texts) -> str:
     except Exception as error:
         # Whatever a service's plugin raises: the others are told all the same.
         answer = f"{type(error).__name__}: {error}"
-    return without_secrets(answer, [channel.url])
+    secrets = secrets_of(channel.url, shown=channel.label)
+    # Before it is cut: half a secret is not found any more.
+    return without_secrets(answer, secrets)[:_ANSWER_LENGTH]
 
 
 def _type(messages: Sequence[Message]) -> Any:
@@ -206,4 +208,4 @@ def _said(result: Any) -> str:
     """What Apprise, and the service through it, said of a message that was not taken."""
     lines = [entry.message for entry in result.logs() if entry.level in ("WARNING", "ERROR")]
     said = " ".join(" ".join(lines).split())
-    return said[:_ANSWER_LENGTH] or "it did not say why"
+    return said or "it did not say why"

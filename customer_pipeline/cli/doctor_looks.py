@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from customer_pipeline.cli.instance import dagster_home, kept_instance
+from customer_pipeline.environment import environment
 from customer_pipeline.errors import PipelineError
 from customer_pipeline.health.environment import look_at_environment
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.overdue import look_for_overdue
 from customer_pipeline.pipelines import option_of, pipelines_of
-from customer_pipeline.settings import Settings, environment, load_settings
+from customer_pipeline.settings import Settings, load_settings
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.yaml.source_file import load_source
 from customer_pipeline.warehouse.connection import Warehouse

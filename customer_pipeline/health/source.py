@@ -16,6 +16,7 @@ from pathlib import Path
 
 from customer_pipeline.errors import MissingDeliveryError
 from customer_pipeline.health.finding import Area, Finding
+from customer_pipeline.redaction import discreet
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.offers import look
 from customer_pipeline.source.partitions import Window
@@ -83,7 +84,9 @@ def _delivered(name: str, feed: Feed, newest: Window) -> Finding:
         path = place_of(feed, newest).path
         if not os.access(path, os.R_OK):
             return _AREA.problem(
-                name, f"{path} cannot be read", "let the user who runs the pipeline read it"
+                name,
+                discreet(f"{path} cannot be read"),
+                "let the user who runs the pipeline read it",
             )
     return _AREA.ok(name, f"{newest.key} is delivered")
 
@@ -102,7 +105,7 @@ def _nothing(name: str, feed: Feed, windows: Sequence[Window]) -> Finding:
     place = "" if parent == path.parent else f"; there is no folder {_child(parent, path)}"
     return _AREA.problem(
         name,
-        f"no file at all matches {feed.path}{place}",
+        discreet(f"no file at all matches {feed.path}{place}"),
         "mend `path` in the source's YAML, or have it delivered there",
     )
 

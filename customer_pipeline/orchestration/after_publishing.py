@@ -15,6 +15,7 @@ from customer_pipeline.orchestration.events import check_spec
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.specs import mart_key
 from customer_pipeline.outcomes import CheckResult
+from customer_pipeline.redaction import discreet, discreet_error
 from customer_pipeline.stages.messages import Redelivered
 
 _NO_CONFLICTS = "messages_do_not_conflict"
@@ -56,10 +57,10 @@ def follow_with_lake(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     try:
         pipeline.lake.follow(pipeline.warehouse, pipeline.name, pipeline.marts)
     except Exception as error:
-        context.log.exception("the lake could not follow")
+        context.log.error("the lake could not follow", exc_info=discreet_error(error))
         return dg.Failure(
             "everything is published, but the lake is behind, until the next run makes up for it:"
-            f" {error}",
+            f" {discreet(str(error))}",
             allow_retries=False,
         )
     return None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from customer_pipeline.dbt_adapter.manifest import DbtProject
+from customer_pipeline.environment import environment
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.orchestration.alerting.sensors import alert_sensors
 from customer_pipeline.orchestration.assets import pipeline_assets
@@ -17,7 +18,7 @@ from customer_pipeline.orchestration.reporting import reporting_assets
 from customer_pipeline.orchestration.reporting_sensor import reporting_sensor
 from customer_pipeline.orchestration.unstable import known_to_be_unstable
 from customer_pipeline.pipelines import PIPELINES, PipelineSpec, option_of, pipelines_of
-from customer_pipeline.settings import Settings, environment
+from customer_pipeline.settings import Settings
 from customer_pipeline.source.yaml.source_file import load_source
 
 

@@ -16,6 +16,7 @@ from customer_pipeline.durations import seconds_text
 from customer_pipeline.errors import PartitionError, PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.outcomes import Casualty, Stage
+from customer_pipeline.redaction import discreet, discreet_error
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.warehouse.ledger import Run, record_failures
 from customer_pipeline.warehouse.schema import ensure_ledger
@@ -60,16 +61,9 @@ def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage)
     anything unforeseen is retried too. All partitions of the run are recorded as failed, unless
     another attempt follows and says otherwise.
     """
-    try:
-        with retried_or_failed(context, pipeline, partial(_record_all, context, pipeline, stage)):
-            _refuse_what_is_no_partition(context, pipeline)
-            yield
-    except (dg.Failure, dg.RetryRequested):
-        raise
-    except Exception as error:
-        if not may_retry(context, pipeline):
-            _record_all(context, pipeline, stage, f"{type(error).__name__}: {error}")
-        raise
+    with retried_or_failed(context, pipeline, partial(_record_all, context, pipeline, stage)):
+        _refuse_what_is_no_partition(context, pipeline)
+        yield
 
 
 @contextmanager
@@ -78,7 +72,8 @@ def retried_or_failed(
     pipeline: Pipeline,
     give_up: Callable[[str], None] = lambda _reason: None,
 ) -> Iterator[None]:
-    """Turn the pipeline's own errors into another attempt, or into a failure in one sentence.
+    """Turn the pipeline's own errors into another attempt, or into a failure in one sentence. Of
+    these, as of what is unforeseen, Dagster is shown no secret: it keeps traces and causes, too.
 
     Args:
         give_up: called with the reason before the step fails.
@@ -91,12 +86,23 @@ def retried_or_failed(
     except TransientError as error:
         if may_retry(context, pipeline):
             context.log.warning(f"trying again in {seconds_text(pipeline.retry_delay)}: {error}")
-            raise dg.RetryRequested(pipeline.settings.max_retries, pipeline.retry_delay) from error
+            again = dg.RetryRequested(pipeline.settings.max_retries, pipeline.retry_delay)
+            raise again from discreet_error(error)
         give_up(str(error))
         raise dg.Failure(str(error), allow_retries=False) from None
     except PipelineError as error:
         give_up(str(error))
-        raise dg.Failure(str(error), allow_retries=False) from error.__cause__
+        cause = error.__cause__ and discreet_error(error.__cause__)
+        raise dg.Failure(str(error), allow_retries=False) from cause
+    except (dg.Failure, dg.RetryRequested):
+        raise
+    except Exception as error:
+        if not may_retry(context, pipeline):
+            give_up(discreet(f"{type(error).__name__}: {error}"))
+        shown = discreet_error(error)
+        if shown is error:
+            raise
+        raise shown from None
 
 
 def record(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.redaction import discreet_error, discreet_words
 
 
 def import_function(name: str, options: Iterable[str]) -> Callable[..., Any]:
@@ -27,9 +28,9 @@ def import_function(name: str, options: Iterable[str]) -> Callable[..., Any]:
     except Exception as error:
         # Importing runs the user's module, which may raise anything.
         raise ConfigError(
-            f"{name} cannot be imported: {type(error).__name__}: {error}",
+            f"{name} cannot be imported: {discreet_words(error)}",
             todo="write package.module:function, importable where the pipeline runs",
-        ) from error
+        ) from discreet_error(error)
     if not callable(function):
         raise ConfigError(f"{name} is no function but of type {type(function).__name__}")
     try:

@@ -166,7 +166,7 @@ def test_trips_outside_their_month_are_quarantined_with_that_reason(
         (
             key,
             line,
-            f"picked_up_at: {row['pickup_datetime']} lies outside the partition"
+            f"picked_up_at: '{row['pickup_datetime']}' lies outside the partition"
             f" [{key} 00:00:00, {_next_month(key)} 00:00:00) in America/New_York",
         )
         for key, month in truth.items()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from apprise.decorators import notify
 
 from customer_pipeline.alerts import outbox
 from customer_pipeline.alerts.channels import parse_channels
@@ -192,6 +195,29 @@ def test_a_storm_that_goes_on_is_a_digest_every_few_minutes(
     assert desk.pending() == []
     # Half an hour of a failure every quarter of a minute.
     assert 5 < len(receiver.received("a")) <= 5 + 7
+
+
+@pytest.mark.parametrize(
+    ("service", "said"), [("telltale", ""), ("longwinded", "x" * 275)], ids=["short", "cut"]
+)
+def test_a_channel_that_tells_parts_of_its_url_does_not_have_them_told_on(
+    store: Store, service: str, said: str
+) -> None:
+    @notify(on=service)
+    def refuse(*_: Any, **__: Any) -> bool:
+        # As the libraries for HTTP do.
+        logging.getLogger("apprise").warning(f"{said} /services/TokenAA/TokenBB?key=TokenCC")
+        return False
+
+    url = f"{service}://me:pass/word@hooks.example.com/services/TokenAA/TokenBB?key=TokenCC"
+    desk = Desk(store, url)
+    desk.note("it failed")
+    (answer,) = desk.tell().refused.values()
+    assert answer.startswith(f"{said} /***".strip())
+    with store.transaction() as connection:
+        (kept,) = outbox.deliveries(connection, limit=10)
+    assert answer == kept.answer
+    assert "Token" not in f"{answer}{kept}{desk.log}"
 
 
 def test_what_waits_for_a_channel_that_is_gone_finds_another(

@@ -6,9 +6,10 @@ import pytest
 
 from customer_pipeline.alerts.channels import parse_channels
 from customer_pipeline.alerts.message import Message, from_json, to_json
-from customer_pipeline.alerts.redaction import redacted, secrets_in, without_secrets, without_values
+from customer_pipeline.alerts.redaction import redacted, without_values
 from customer_pipeline.alerts.rendering import cut, fitted, markdown, plain
-from customer_pipeline.errors import ConfigError
+from customer_pipeline.errors import ConfigError, DeliveryError
+from customer_pipeline.redaction import secrets_in, secrets_of, without_secrets
 
 SECRET = "hunter2-and-more"
 
@@ -17,6 +18,7 @@ SECRET = "hunter2-and-more"
     "text",
     [
         f"cannot connect to postgresql://admin:{SECRET}@db.example.com/shop",
+        f"cannot connect to postgresql://admin:a/{SECRET}@b/{SECRET}@db.example.com/shop",
         f"GET https://api.example.com/orders?day=1&token={SECRET}&page=2 answered 500",
         f"password: '{SECRET}' is wrong",
         f"Authorization: Bearer {SECRET}",
@@ -24,7 +26,7 @@ SECRET = "hunter2-and-more"
     ],
 )
 def test_what_looks_like_a_secret_does_not_leave_the_house(text: str) -> None:
-    assert SECRET not in without_secrets(text)
+    assert SECRET not in without_secrets(text, ())
     assert SECRET not in to_json(redacted(Message("error", text, text, (text,), (text,)), ()))
 
 
@@ -34,6 +36,57 @@ def test_what_is_a_secret_in_the_environment_does_not_leave_the_house() -> None:
     assert without_secrets(text, secrets_in(environment)) == (
         "in /home/somebody, abc: the source said ***"
     )
+
+
+def test_an_error_of_the_pipeline_quotes_no_secret_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    error = DeliveryError("cut off", where=f"/in/{SECRET}/orders.csv", todo=f"look into {SECRET}")
+    assert str(error) == "/in/***/orders.csv: cut off (look into ***)"
+    assert (error.where, error.todo) == ("/in/***/orders.csv", "look into ***")
+
+
+def test_the_password_of_a_url_in_the_environment_is_a_secret_by_itself_and_its_host_is_none() -> (
+    None
+):
+    environment = {"SHOP_DATABASE": "postgresql://admin:hunter2%2Fand@db.example.com/shop_orders"}
+    text = "db.example.com has no shop_orders for admin, with hunter2/and or hunter2%2Fand"
+    assert without_secrets(text, secrets_in(environment)) == (
+        "db.example.com has no shop_orders for admin, with *** or ***"
+    )
+
+
+def test_the_parts_of_a_channels_url_are_secrets_and_the_host_that_its_label_shows_is_none() -> (
+    None
+):
+    (hook, chat) = parse_channels(
+        "jsons://me-myself:pass%20word@hooks.example.com:8443/services/TokenA/TokenBB/?:key=TokenCC"
+        f" slack://T1JJ3T3L2/A1BRTD4JD/{'x' * 24}/#data"
+    )
+    text = (
+        "Max retries: hooks.example.com:8443 refused me-myself, pass word and pass%20word at"
+        " /services/TokenA/TokenBB, TokenCC"
+    )
+    assert without_secrets(text, secrets_of(hook.url, shown=hook.label)) == (
+        "Max retries: hooks.example.com:8443 refused ***, *** and *** at /***/***/***, ***"
+    )
+    text = f"/T1JJ3T3L2/A1BRTD4JD/{'x' * 24} said T1JJ3T3L2, no_team"
+    assert without_secrets(text, secrets_of(chat.url, shown=chat.label)) == (
+        "/***/***/*** said ***, no_team"
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["12345.67", "2026-03-10 00:05:00", "Ada Lovelace''s", "two\nlines", 'with "one" quote', "cut"],
+)
+def test_each_value_of_a_row_is_left_out(value: str) -> None:
+    reason = f"3 of 10 rows cannot be loaded; the first: line 17: amount: '{value}' is no integer"
+    told = without_values(reason)
+    assert told.endswith("line 17: amount: '…' is no integer")
+    cut_off = reason[: reason.index(value) + len(value)]
+    assert without_values(cut_off).endswith("line 17: amount: '…'")
 
 
 def test_values_of_rows_are_left_out_and_the_rest_of_a_reason_stays() -> None:

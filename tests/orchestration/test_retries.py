@@ -73,7 +73,8 @@ def test_a_source_that_stays_away_fails_its_day_and_the_others_go_on(
     assert ran.materialized("marts/fct_orders") == [DAYS[0], DAYS[2]]
     (failed,) = (attempt for attempt in shop.attempts() if attempt[1] == "failed")
     assert failed[:3] == (DAY, "failed", "extract")
-    assert "ConnectionError: the shop hung up" in failed[3]
+    assert "raised ConnectionError in scripted_feed.py line " in failed[3]
+    assert ": the shop hung up (" in failed[3]
     assert "the shop hung up" in ran.error
 
 

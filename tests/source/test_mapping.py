@@ -20,6 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from customer_pipeline.errors import DeliveryError
+from customer_pipeline.quoting import literal
 from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import exact_rows, mapping_query
@@ -512,58 +513,63 @@ def test_a_typed_value_keeps_its_meaning(
 @pytest.mark.parametrize(
     ("column", "value", "kind", "reason"),
     [
-        ({"type": "integer"}, 2**63, pa.uint64(), "9223372036854775808 does not fit in 64 bits"),
-        ({"type": "integer"}, 1.5, pa.float64(), "1.5 is not an exact integer"),
-        ({"type": "integer"}, 2.0**53, pa.float64(), "9007199254740992.0 is not an exact integer"),
-        ({"type": "integer"}, 2.0**24, pa.float32(), "16777216.0 is not an exact integer"),
-        ({"type": "integer"}, float("nan"), pa.float64(), "nan is not an exact integer"),
-        ({"type": "integer"}, float("inf"), pa.float64(), "inf is not an exact integer"),
-        ({"type": "integer"}, Decimal("1.5"), pa.decimal128(4, 1), "1.5 is not an integer"),
+        ({"type": "integer"}, 2**63, pa.uint64(), "'9223372036854775808' does not fit in 64 bits"),
+        ({"type": "integer"}, 1.5, pa.float64(), "'1.5' is not an exact integer"),
+        (
+            {"type": "integer"},
+            2.0**53,
+            pa.float64(),
+            "'9007199254740992.0' is not an exact integer",
+        ),
+        ({"type": "integer"}, 2.0**24, pa.float32(), "'16777216.0' is not an exact integer"),
+        ({"type": "integer"}, float("nan"), pa.float64(), "'nan' is not an exact integer"),
+        ({"type": "integer"}, float("inf"), pa.float64(), "'inf' is not an exact integer"),
+        ({"type": "integer"}, Decimal("1.5"), pa.decimal128(4, 1), "'1.5' is not an integer"),
         ({"type": "integer"}, "1.5", pa.large_string(), "'1.5' is not an integer"),
-        ({"type": "double"}, 2**53 + 1, pa.int64(), "9007199254740993 is not exact as a double"),
-        ({"type": "double"}, float("nan"), pa.float64(), "nan is not a finite number"),
-        ({"type": "decimal(18,2)"}, 0.125, pa.float64(), "0.125 is not a decimal(18,2) number"),
+        ({"type": "double"}, 2**53 + 1, pa.int64(), "'9007199254740993' is not exact as a double"),
+        ({"type": "double"}, float("nan"), pa.float64(), "'nan' is not a finite number"),
+        ({"type": "decimal(18,2)"}, 0.125, pa.float64(), "'0.125' is not a decimal(18,2) number"),
         (
             {"type": "decimal(18,2)"},
             0.1 + 0.2,
             pa.float64(),
-            "0.30000000000000004 is not a decimal(18,2) number",
+            "'0.30000000000000004' is not a decimal(18,2) number",
         ),
-        ({"type": "decimal(5,2)"}, 1000, pa.int64(), "1000 is not a decimal(5,2) number"),
+        ({"type": "decimal(5,2)"}, 1000, pa.int64(), "'1000' is not a decimal(5,2) number"),
         (
             {"type": "decimal(18,2)"},
             Decimal("1.555"),
             pa.decimal128(9, 3),
-            "1.555 is not a decimal(18,2) number",
+            "'1.555' is not a decimal(18,2) number",
         ),
-        ({"type": "boolean"}, 2, pa.int64(), "2 is not true, false, 1 or 0"),
+        ({"type": "boolean"}, 2, pa.int64(), "'2' is not true, false, 1 or 0"),
         (
             {"type": "date"},
             wall("2026-03-09 01:00"),
             pa.timestamp("us"),
-            "2026-03-09 01:00:00 has a time, so it is no date",
+            "'2026-03-09 01:00:00' has a time, so it is no date",
         ),
         # Midnight in UTC is no midnight in London.
         (
             {"type": "date"},
             datetime(2026, 7, 1, tzinfo=UTC),
             pa.timestamp("us", "UTC"),
-            "2026-07-01 00:00:00+00 has a time, so it is no date",
+            "'2026-07-01 00:00:00+00' has a time, so it is no date",
         ),
         (
             {"type": "timestamp"},
             1_500,
             pa.timestamp("ns"),
-            "1970-01-01 00:00:00.0000015 is finer than a microsecond, or outside the years 1 to"
+            "'1970-01-01 00:00:00.0000015' is finer than a microsecond, or outside the years 1 to"
             " 9999",
         ),
         (
             {"type": "timestamp"},
             wall("2026-03-29 01:30"),
             pa.timestamp("us"),
-            "2026-03-29 01:30:00 does not exist in Europe/London, where the clocks skip it",
+            "'2026-03-29 01:30:00' does not exist in Europe/London, where the clocks skip it",
         ),
-        ({"type": "date"}, 10**7, pa.date32(), "29349-01-26 is outside the years 1 to 9999"),
+        ({"type": "date"}, 10**7, pa.date32(), "'29349-01-26' is outside the years 1 to 9999"),
     ],
 )
 def test_a_typed_value_that_would_change_is_refused(
@@ -746,7 +752,7 @@ def test_an_expression_that_fails_on_a_row_is_that_rows_problem() -> None:
 
 def test_the_type_of_an_expression_counts_not_that_of_the_value() -> None:
     assert one({"expression": "value::double / 4", "type": "integer"}, "10") == (
-        "x: 2.5 is not an exact integer"
+        "x: '2.5' is not an exact integer"
     )
     assert one({"expression": "value / 4", "type": "double"}, 10, pa.int64()) == 2.5
 
@@ -782,8 +788,8 @@ def test_a_time_outside_the_window_is_a_problem(session: str) -> None:
     assert found == [
         None,
         None,
-        f"at: 2026-07-02 00:00:00 lies outside {partition}",
-        f"at: 2026-06-30 23:59:59 lies outside {partition}",
+        f"at: '2026-07-02 00:00:00' lies outside {partition}",
+        f"at: '2026-06-30 23:59:59' lies outside {partition}",
         None,
         "at: is empty, but it is required",
     ]
@@ -793,7 +799,7 @@ def test_a_date_outside_the_window_is_a_problem() -> None:
     feed = feed_of({"on": {"type": "date"}}, window_column="on")
     found = reasons(feed, {"on": ["2026-02-28", "2026-03-01", "2026-03-02"]})
     outside = "lies outside the partition [2026-03-01, 2026-03-02)"
-    assert found == [f"on: 2026-02-28 {outside}", None, f"on: 2026-03-02 {outside}"]
+    assert found == [f"on: '2026-02-28' {outside}", None, f"on: '2026-03-02' {outside}"]
 
 
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25)])
@@ -810,7 +816,7 @@ def test_no_name_or_text_becomes_sql(text: str) -> None:
     feed = feed_of({"a": {"from": text, "type": "integer"}, "b": {"constant": text}})
     (row,) = mapped(feed, {text: [text]})
     assert row["b"] == text
-    assert row["_reason"] == f"a: '{text}' is not an integer"
+    assert row["_reason"] == f"a: {literal(text)} is not an integer"
 
 
 def test_the_shipped_retail_source_loads_every_line_of_the_real_data(

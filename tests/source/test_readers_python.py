@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -154,8 +155,27 @@ def test_other_errors_are_told_with_their_type_and_may_be_tried_again_where_that
     with pytest.raises(PipelineError) as caught:
         deliver(failing(raised, late=late))
     assert type(caught.value) is expected
-    assert f"the function raised {type(raised).__name__}: " in str(caught.value)
+    assert f"the function raised {type(raised).__name__} in test_readers_python.py line " in str(
+        caught.value
+    )
     assert caught.value.__cause__ is raised
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ConnectionError])
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_function_raises_tells_no_secret_and_still_what_and_where(
+    deliver: Deliver, monkeypatch: pytest.MonkeyPatch, kind: type[Exception], late: bool
+) -> None:
+    monkeypatch.setenv("SHOP_API_TOKEN", "of-the-environment")
+    text = "postgresql://admin:of-the-url@db refused of-the-environment and of-the-options"
+    options = {"password": "of-the-options"}
+    with pytest.raises(PipelineError) as caught:
+        deliver(failing(kind(text), late=late), options=options)
+    assert f"{kind.__name__} in test_readers_python.py line " in str(caught.value)
+    assert ": postgresql://***@db refused *** and *** (" in str(caught.value)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "test_readers_python.py" in shown
+    assert "of-the" not in shown
 
 
 @pytest.mark.parametrize(
@@ -293,14 +313,14 @@ def test_the_fingerprint_does_not_see_what_lies_in_memory_under_a_null() -> None
     assert len(hashes) == 1
 
 
-def failing(raised: Exception, *, late: bool) -> Callable[[Window], Any]:
+def failing(raised: Exception, *, late: bool) -> Callable[..., Any]:
     """A function that raises at once, or when its second frame is asked for."""
 
-    def generate(_window: Window) -> Any:
+    def generate(_window: Window, **_options: str) -> Any:
         yield TABLE
         raise raised
 
-    def fail(_window: Window) -> Any:
+    def fail(_window: Window, **_options: str) -> Any:
         raise raised
 
     return generate if late else fail

@@ -32,8 +32,8 @@ def source_with(script: Path) -> str:
 def orders(window: Window, script: str) -> pa.Table:
     """A day's order lines, unless its script has something else to do.
 
-    Known are `connection` and `timeout` (raise such an error), `mistake` (raise a KeyError),
-    `nothing` (return no rows), and `wait <seconds>`.
+    Known are `connection` and `timeout` (raise such an error, the first with a text if there is one),
+    `mistake` (raise a KeyError), `nothing` (return no rows), and `wait <seconds>`.
     """
     file = Path(script) / window.key
     todo = file.read_text().splitlines() if file.exists() else []
@@ -42,7 +42,7 @@ def orders(window: Window, script: str) -> pa.Table:
         word, _, value = todo[0].partition(" ")
         match word:
             case "connection":
-                raise ConnectionError("the shop hung up")
+                raise ConnectionError(value or "the shop hung up")
             case "timeout":
                 raise TimeoutError("the shop did not answer")
             case "mistake":

@@ -192,7 +192,8 @@ class _Mapper:
             partition = f"[{_wall(start)}, {_wall(end)}) in {self.clock.zone}"
         words = literal(f" lies outside the partition {partition}")
         return _Problem(
-            f"{typed} < {first} or {typed} >= {last}", f"cast({shown} as varchar) || {words}"
+            f"{typed} < {first} or {typed} >= {last}",
+            f"{_in_quotes(f'cast({shown} as varchar)')} || {words}",
         )
 
 
@@ -205,11 +206,16 @@ def _wall(time: datetime) -> str:
 
 
 def _shown(value: str, kind: str) -> str:
-    """SQL for the text of a value in a reason. Texts are in quotes, so that blanks can be seen."""
+    """SQL for the text of a value in a reason."""
     if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"cast({value} at time zone 'UTC' as varchar) || '+00'"
-    text = f"left(cast({value} as varchar), {_VALUE_SHOWN})"
-    return f"'''' || {text} || ''''" if kind == "VARCHAR" else text
+        return _in_quotes(f"cast({value} at time zone 'UTC' as varchar) || '+00'")
+    return _in_quotes(f"left(cast({value} as varchar), {_VALUE_SHOWN})")
+
+
+def _in_quotes(text: str) -> str:
+    """SQL for a text in quotes: so blanks can be seen, and whoever tells of a row without telling what
+    it holds (an alert) knows what to leave out."""
+    return f"'''' || replace({text}, '''', '''''') || ''''"
 
 
 def _reason(problems: list[_Problem]) -> str:

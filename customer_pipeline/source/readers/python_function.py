@@ -15,6 +15,7 @@ from customer_pipeline.errors import (
     PipelineError,
     TransientError,
 )
+from customer_pipeline.redaction import discreet_error, discreet_words, secrets_in
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.functions import import_function
@@ -59,14 +60,17 @@ def read_python(feed: Feed, window: Window) -> Delivery:
     except PipelineError:
         raise
     except Exception as error:
-        what = f"the function raised {type(error).__name__}: {error}"
+        # A driver's text may hold a password.
+        secrets = secrets_in(feed.options)
+        what = f"the function raised {discreet_words(error, secrets)}"
+        cause = discreet_error(error, secrets)
         if isinstance(error, OSError) and not isinstance(error, _LASTING):
             raise TransientError(
                 what, where=where, todo="run the partition again; it may pass by itself"
-            ) from error
+            ) from cause
         raise DeliveryError(
             what, where=where, todo="correct the function or its options"
-        ) from error
+        ) from cause
     return delivery_of_frames(frames, feed, where)
 
 
