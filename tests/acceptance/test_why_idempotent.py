@@ -36,6 +36,7 @@ def text() -> str:
     return (DOCS / "why-idempotent.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_document_shows_the_numbers_that_its_script_prints(printed: list[str]) -> None:
     document = text()
     assert len(printed) == 3
@@ -43,6 +44,7 @@ def test_the_document_shows_the_numbers_that_its_script_prints(printed: list[str
         assert table in document
 
 
+@pytest.mark.slow
 def test_its_sentences_name_no_other_numbers(printed: list[str]) -> None:
     without_tables = re.sub(r"^[|].*$", "", text(), flags=re.MULTILINE)
     sentences = re.sub(r"```.*?```|`[^`]*`|\d{4}-\d\d-\d\d", "", without_tables, flags=re.DOTALL)

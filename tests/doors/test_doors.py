@@ -8,10 +8,15 @@ import pytest
 
 from tests.doors.conftest import DAYS
 from tests.support.dagster_processes import Home
+from tests.support.expected import REPORTING, Expected, assert_same
+from tests.support.reference import day_of
 from tests.support.shop import Shop
-from tests.support.warehouse import content_hashes, query
+from tests.support.stages import run_stages
+from tests.support.warehouse import content_hashes, query, rows_of
 
 pytestmark = pytest.mark.slow
+
+NO_HISTORY = "DAGSTER_HOME is not set: Dagster's own history of this run is not kept; the ledger is"
 
 
 def test_one_day_by_asset_materialize(shop: Shop, home: Home, expected: dict[str, str]) -> None:
@@ -34,13 +39,28 @@ def test_a_day_and_a_range_by_dg_launch(shop: Shop, home: Home, expected: dict[s
     assert content_hashes(shop.settings.warehouse_path) == expected
 
 
-def test_the_job_by_dagster_job_execute_and_without_a_dagster_home(
+def test_a_day_by_asset_materialize_without_a_dagster_home(
     shop: Shop, home: Home, expected: dict[str, str]
 ) -> None:
     del home.environment["DAGSTER_HOME"]
     done = home.materialize("--partition", DAYS[0])
-    assert "history" in done.stdout
+    assert NO_HISTORY in done.stdout
     assert content_hashes(shop.settings.warehouse_path) == {DAYS[0]: expected[DAYS[0]]}
+
+
+def test_the_reporting_tables_by_dagster_job_execute_and_without_a_dagster_home(
+    shop: Shop, home: Home
+) -> None:
+    del home.environment["DAGSTER_HOME"]
+    run_stages(shop.pipeline, DAYS[:1])
+    done = home.run(
+        *("dagster", "job", "execute", "-m", "customer_pipeline.definitions"),
+        *("-j", "reporting_refresh"),
+    )
+    assert NO_HISTORY in done.stdout
+    *_, expected = Expected().after_each_transaction([day_of(shop, DAYS[0])])
+    assert expected.reporting["reporting.customers_current"]
+    assert_same(rows_of(shop.settings.warehouse_path, REPORTING), expected.reporting)
 
 
 def test_backfills_from_the_ui(shop: Shop, home: Home, expected: dict[str, str]) -> None:

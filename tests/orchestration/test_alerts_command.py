@@ -75,7 +75,14 @@ def test_what_was_told_and_what_was_not_is_listed(terminal: Shop, inbox: Receive
     assert "told 20" in listed.output
     with store.transaction() as connection:
         outbox.note(connection, Alert("two", Message("error", "another failed")), now)
-    assert "pending" in typed("list").output or "nobody yet" in typed("list").output
+    listed = typed("list")
+    assert listed.exit_code == 1
+    (row,) = (line for line in listed.output.splitlines() if "another failed" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")][1:] == [
+        "error: another failed",
+        "nobody yet",
+        "pending",
+    ]
     deliver(store, parse_channels(inbox.url("bad")), lambda _: None)
     listed = typed("list")
     assert listed.exit_code == 1

@@ -81,7 +81,14 @@ def backfill_id(shop: Shop) -> str:
     return found
 
 
-@pytest.mark.parametrize("redo", RUNS)
+# What each rule makes of each state is cell by cell in `tests/planning/test_plan.py`.
+@pytest.mark.parametrize(
+    "redo",
+    [
+        "missing",
+        *(pytest.param(redo, marks=pytest.mark.slow) for redo in RUNS if redo != "missing"),
+    ],
+)
 def test_each_rule_runs_the_days_that_the_table_says(
     delivered: Shop, home: Home, monkeypatch: pytest.MonkeyPatch, redo: Redo
 ) -> None:

@@ -78,9 +78,16 @@ def test_moving_the_hour_does_not_run_a_day_twice(schedule: Schedule) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [date(2026, 3, 8), date(2026, 3, 29), date(2025, 10, 26), date(2025, 11, 2)],
-    ids=["New York spring", "London spring", "London autumn", "New York autumn"],
+    ("schedule", "change"),
+    [
+        ("America/New_York", date(2026, 3, 8)),
+        ("Europe/London", date(2026, 3, 29)),
+        ("Europe/London", date(2025, 10, 26)),
+        ("America/New_York", date(2025, 11, 2)),
+        ("Asia/Tokyo", date(2026, 3, 29)),
+    ],
+    ids=["New York spring", "London spring", "London autumn", "New York autumn", "none in Tokyo"],
+    indirect=["schedule"],
 )
 def test_around_a_change_of_clocks_each_day_is_asked_for_once(
     schedule: Schedule, change: date

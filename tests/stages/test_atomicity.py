@@ -4,7 +4,6 @@ W2, W12). What a killed process leaves is in `test_killed_runs.py`.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import dagster as dg
@@ -27,45 +26,68 @@ from tests.support.stages import (
 from tests.support.warehouse import contents, query
 
 DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]
-# More orders on the second day than DuckDB hands on at a time: some are through when it fails.
-MANY = 2300
+# Orders of the second day. Many are more than DuckDB hands on at a time: some are through when an
+# insert fails.
+FEW, MANY = 4, 2300
 
-FAULTS = {
-    "between delete and insert in raw": fail_before('insert into raw."orders"'),
-    "in the last tenth of the insert into raw": fail_inside_insert('raw."orders"', after_rows=4200),
-    "before quarantine is replaced": fail_before("delete from ops.quarantine"),
-    "before the load is recorded": fail_before("insert into ops.deliveries"),
-    "between delete and insert in the first mart": fail_before('insert into marts."daily_summary"'),
-    "in the last tenth of the insert into a mart": fail_inside_insert(
-        'marts."fct_orders"', after_rows=2100
+# Where, how many orders, and what fails: in the raw tables, in the marts, and in the ledger.
+FAULTS = [
+    ("between delete and insert in raw", FEW, fail_before('insert into raw."orders"')),
+    (
+        "between delete and insert in the last mart",
+        FEW,
+        fail_before('insert into marts."sales_summary"'),
     ),
-    "between delete and insert in the last mart": fail_before('insert into marts."sales_summary"'),
-    "before the ledger is written": fail_before("insert into ops.partitions"),
-    "before the attempts are written": fail_before("insert into ops.attempts"),
-}
-
-
-@pytest.fixture(scope="module")
-def two_days_published(tmp_path_factory: pytest.TempPathFactory, dbt_cache: Path) -> Path:
-    shop = Shop(tmp_path_factory.mktemp("shop"), dbt_cache=dbt_cache)
-    shop.deliver_day(DAYS[0])
-    shop.deliver_day(DAYS[1], orders=MANY)
-    run_stages(shop.pipeline, DAYS[:2])
-    return shop.root
+    ("before the ledger is written", FEW, fail_before("insert into ops.partitions")),
+]
+MORE_FAULTS = [
+    (
+        "in the last tenth of the insert into raw",
+        MANY,
+        fail_inside_insert('raw."orders"', after_rows=4200),
+    ),
+    ("before quarantine is replaced", FEW, fail_before("delete from ops.quarantine")),
+    ("before the load is recorded", FEW, fail_before("insert into ops.deliveries")),
+    (
+        "between delete and insert in the first mart",
+        FEW,
+        fail_before('insert into marts."daily_summary"'),
+    ),
+    (
+        "in the last tenth of the insert into a mart",
+        MANY,
+        fail_inside_insert('marts."fct_orders"', after_rows=2100),
+    ),
+    ("before the attempts are written", FEW, fail_before("insert into ops.attempts")),
+]
 
 
 @pytest.fixture
-def published(two_days_published: Path, tmp_path: Path) -> Shop:
-    """Two days that were published and then corrected, and a third that was never run."""
-    shutil.copytree(two_days_published, tmp_path / "shop", symlinks=True)
-    shop = Shop(tmp_path / "shop")
+def published(request: pytest.FixtureRequest, tmp_path: Path, dbt_cache: Path) -> Shop:
+    """Two days that were published and then corrected, and a third that was never run; with as many
+    orders on the second day as the parameter says, if there is one."""
+    orders = getattr(request, "param", FEW)
+    shop = Shop(tmp_path / "shop", dbt_cache=dbt_cache)
+    shop.deliver_day(DAYS[0])
+    shop.deliver_day(DAYS[1], orders=orders)
+    run_stages(shop.pipeline, DAYS[:2])
     shop.deliver_day(DAYS[0], price="3.10")
-    shop.deliver_day(DAYS[1], orders=MANY - 1, price="3.10")
+    shop.deliver_day(DAYS[1], orders=orders - 1, price="3.10")
     shop.deliver_day(DAYS[2])
     return shop
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+@pytest.mark.parametrize(
+    ("published", "fault"),
+    [
+        *(pytest.param(orders, fault, id=where) for where, orders, fault in FAULTS),
+        *(
+            pytest.param(orders, fault, id=where, marks=pytest.mark.slow)
+            for where, orders, fault in MORE_FAULTS
+        ),
+    ],
+    indirect=["published"],
+)
 def test_a_fault_leaves_every_published_row_and_the_ledger_as_they_were(
     published: Shop, fault: Watch
 ) -> None:

@@ -68,9 +68,11 @@ def test_the_hosts_time_zone_language_and_folders_make_no_difference(
 @pytest.mark.parametrize(
     "runs",
     [
-        pytest.param([[day] for day in DAYS], id="one by one"),
-        pytest.param([[day] for day in reversed(DAYS)], id="backwards"),
-        pytest.param([DAYS[2:5], DAYS[:3], DAYS[4:]], id="overlapping ranges"),
+        pytest.param([[day] for day in DAYS], id="one by one", marks=pytest.mark.slow),
+        pytest.param([[day] for day in reversed(DAYS)], id="backwards", marks=pytest.mark.slow),
+        pytest.param(
+            [DAYS[2:5], DAYS[:3], DAYS[4:]], id="overlapping ranges", marks=pytest.mark.slow
+        ),
         pytest.param([DAYS[::2], DAYS[::-2], DAYS], id="days with gaps, and all again"),
     ],
 )

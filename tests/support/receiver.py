@@ -52,7 +52,8 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # It looks that often, in seconds, whether it is to stop: that is how long stopping takes.
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def url(self, path: str, parameters: str = "") -> str:
         return f"json://127.0.0.1:{self._server.server_port}/{path}{parameters}"
