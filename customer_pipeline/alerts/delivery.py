@@ -130,7 +130,7 @@ class _Visit:
 
     def _to_log(self, message: Message, answer: str) -> None:
         texts = plain(message)
-        failed = f" (not taken by {self.channel.label}: {answer})" if answer else ""
+        failed = f" (rejected by {self.channel.label}: {answer})" if answer else ""
         self.log(f"{texts.title}{failed}\n{texts.body}")
 
 
@@ -206,4 +206,4 @@ def _said(result: Any) -> str:
     """What Apprise, and the service through it, said of a message that was not taken."""
     lines = [entry.message for entry in result.logs() if entry.level in ("WARNING", "ERROR")]
     said = " ".join(" ".join(lines).split())
-    return said[:_ANSWER_LENGTH] or "it did not say why"
+    return said[:_ANSWER_LENGTH] or "no reason given"

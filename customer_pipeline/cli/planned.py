@@ -90,7 +90,7 @@ def show_plan(
 
 def _show_runs_in_flight(console: Console, keys: Sequence[str], found: Standing, noun: str) -> None:
     if not found.runs_are_known:
-        console.print("\nDAGSTER_HOME is not set: runs in flight are not known.")
+        console.print("\nDAGSTER_HOME is not set: runs in flight are unknown.")
         return
     running = {one.partition_key: one.running for one in found.states if one.running}
     if not running:
@@ -107,4 +107,4 @@ def _time(found: Standing, partitions: int) -> str:
     least, most = seconds_text(guess.least), seconds_text(guess.most)
     time = f"about {least}" if least == most else f"between {least} and {most}"
     earlier = f"{guess.runs} earlier run{'' if guess.runs == 1 else 's'}"
-    return f"estimate: {time} in one run, going by {earlier}"
+    return f"estimate: {time} in one run, based on {earlier}"

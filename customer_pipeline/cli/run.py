@@ -26,13 +26,14 @@ def run(
         str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="last one (default: --from)")
     ] = None,
     recent: Annotated[
-        int | None, typer.Option("--last", min=1, help="instead: this many newest complete ones")
+        int | None,
+        typer.Option("--last", min=1, help="instead: this many of the newest complete ones"),
     ] = None,
 ) -> None:
     """Run days (months, ...) through the whole pipeline in one run, here and now, and show what is
     published.
 
-    The reporting tables are brought up to it too.
+    The reporting tables are refreshed too.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 
@@ -61,12 +62,12 @@ def _keys(
 def _next_steps(console: Console, pipeline: Pipeline, keys: list[str], *, succeeded: bool) -> None:
     if succeeded:
         console.print(
-            "Next: run it again, and see that nothing changes; [bold]make dev[/bold] opens the UI"
-            " on http://localhost:3000; README.md says how to point it at your own data."
+            "Next: run it again and see that nothing changes; [bold]make dev[/bold] opens the UI"
+            " on http://localhost:3000; README.md explains how to use your own data."
         )
     else:
         console.print(
-            f"Mend what the table says, then run the failed {pipeline.partitions.noun}s again:"
+            f"Fix what the table reports, then run the failed {pipeline.partitions.noun}s again:"
             f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]",
             soft_wrap=True,
         )

@@ -51,11 +51,11 @@ def _writable(name: str, folder: Path) -> Iterator[Finding]:
     there = existing(folder)
     todo = "set CUSTOMER_PIPELINE_DATA_DIR to a folder that the pipeline's user may write to"
     if not there.is_dir():
-        yield _AREA.problem(name, f"{there} is no folder", todo)
+        yield _AREA.problem(name, f"{there} is not a folder", todo)
     elif not os.access(there, os.W_OK | os.X_OK):
         yield _AREA.problem(name, f"{there} cannot be written to", todo)
     elif there != folder:
-        yield _AREA.ok(name, f"{folder} is made by the first run")
+        yield _AREA.ok(name, f"the first run creates {folder}")
     else:
         yield _AREA.ok(name, f"{folder} can be written to")
 
@@ -64,14 +64,14 @@ def _room(settings: Settings) -> Iterator[Finding]:
     free = shutil.disk_usage(existing(settings.data_path)).free
     warehouse = settings.warehouse_path
     size = warehouse.stat().st_size if warehouse.exists() else 0
-    words = f"{size_text(free)} of the disk are free"
+    words = f"{size_text(free)} of disk space free"
     if free < _LEAST_FREE:
-        yield _AREA.problem("room", words, "make room: a run that finds none fails")
+        yield _AREA.problem("room", words, "free some space: a run that finds none fails")
     elif free < _COPIES * size:
         yield _AREA.warning(
             "room",
-            f"{words}, the warehouse has {size_text(size)}",
-            "make room: `customer-pipeline maintain` needs it for a second copy",
+            f"{words}, and the warehouse has {size_text(size)}",
+            "free some space: `customer-pipeline maintain` needs it for a second copy",
         )
     else:
         yield _AREA.ok("room", words)
@@ -80,11 +80,11 @@ def _room(settings: Settings) -> Iterator[Finding]:
 def _owner(settings: Settings, source: str) -> Iterator[Finding]:
     owner = owner_of(settings.landing_path)
     if not owner:
-        yield _AREA.ok("owner", f"no source has used it yet; the next run makes it {source}'s")
+        yield _AREA.ok("owner", f"no source has used it yet; the next run claims it for {source!r}")
     elif owner != source:
         yield _AREA.problem(
             "owner",
-            f"it belongs to the source {owner!r}, and {source!r} is set",
+            f"it belongs to the source {owner!r}, but the source {source!r} is configured",
             "set CUSTOMER_PIPELINE_DATA_DIR to a folder of its own for each source",
         )
     else:

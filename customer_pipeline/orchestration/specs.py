@@ -62,7 +62,7 @@ def landing_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
         group_name="extract",
         kinds={pipeline.feeds[feed].reader, "parquet"},
         description=f"What the source `{pipeline.source.name}` delivered as `{feed}`: one Parquet"
-        " file per partition, replaced whole. What could not be read lies in quarantine beside it.",
+        " file per partition, replaced whole. Rows that could not be read are in quarantine.",
         metadata={"dagster/column_schema": _feed_schema(pipeline, feed)},
         owners=_owners_of_feed(pipeline, feed),
         **_common(pipeline),
@@ -166,7 +166,7 @@ def test_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
 
 def validation_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
     names = check_names(pipeline.feeds, pipeline.rules) | {
-        PUBLISHABLE: "nothing at any stage speaks against publishing this partition"
+        PUBLISHABLE: "no stage has found a reason not to publish this partition"
     }
     return [
         check_spec(

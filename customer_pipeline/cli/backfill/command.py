@@ -51,12 +51,12 @@ def backfill(
     first: FirstKey = None,
     last: LastKey = None,
     redo: Annotated[
-        Redo, typer.Option(help="as for plan: missing also takes failed ones")
+        Redo, typer.Option(help="as for plan: missing includes failed ones")
     ] = "missing",
     feeds: ComparedFeeds = None,
     verify_first: Annotated[
         int,
-        typer.Option(min=0, help="so many run alone and are verified, before the rest starts"),
+        typer.Option(min=0, help="run and verify this many first"),
     ] = 1,
     longest_run: Annotated[
         int | None,
@@ -64,33 +64,37 @@ def backfill(
             "--partitions-per-run",
             "--days-per-run",
             min=1,
-            help="default: all without a gap in one run",
+            help="default: one run for each stretch without gaps",
         ),
     ] = None,
     max_active_runs: Annotated[
         int | None, typer.Option(min=1, help="default: what Dagster's instance allows")
     ] = None,
-    newest_first: Annotated[bool, typer.Option("--newest-first", help="not oldest first")] = False,
-    reason: Annotated[str, typer.Option(help="kept in the ledger, and on the runs")] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    newest_first: Annotated[
+        bool, typer.Option("--newest-first", help="run the newest first, not the oldest")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="kept in the ledger and on the runs")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="leave when the last of it is launched")
+        bool, typer.Option("--no-wait", help="return once everything is launched")
     ] = False,
     local: Annotated[
         bool, typer.Option("--local", help="in this process, one run at a time, without a daemon")
     ] = False,
     resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="instead: what is left of a backfill")
+        str | None, typer.Option(metavar="ID", help="instead: run what is left of a backfill")
     ] = None,
     change: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="give one that runs another --max-active-runs"),
+        typer.Option(metavar="ID", help="change --max-active-runs of a running backfill"),
     ] = None,
-    cancel: Annotated[str | None, typer.Option(metavar="ID", help="stop one that runs")] = None,
+    cancel: Annotated[
+        str | None, typer.Option(metavar="ID", help="stop a running backfill")
+    ] = None,
 ) -> None:
     """Run days (months, ...) through the whole pipeline, with Dagster's backfills, or here with --local.
 
-    The first ones run alone, and are verified before any other starts.
+    The first ones run alone and are verified before any other starts.
     Exit code 0 only when all are done and verified.
     """
     from customer_pipeline.orchestration.location import build_pipeline
@@ -109,7 +113,7 @@ def backfill(
         pipeline = build_pipeline(settings, name)
     if local and (no_wait or max_active_runs):
         raise ConfigError(
-            "--local does one run at a time, and waits for it",
+            "--local does one run at a time and waits for it",
             where="backfill",
             todo="leave out --no-wait and --max-active-runs",
         )
@@ -175,7 +179,7 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
         code = _INTERRUPTED
     except DaemonIsSilentError as error:
         _say(flow.console, error)
-        silent = dict.fromkeys(course.keys, "not done when the daemon fell silent")
+        silent = dict.fromkeys(course.keys, "not done when the daemon stopped responding")
         course.unfinished, course.left, code = silent | course.unfinished, True, 1
     except PipelineError as error:
         if not course.keys:
@@ -185,11 +189,11 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
         say_how_to_go_on(flow.console, flow.backfill_id)
         return 1
     if not course.keys:
-        flow.console.print("Nothing to launch: others have begun it meanwhile.")
+        flow.console.print("Nothing to launch: another run has started it meanwhile.")
         return code
     if course.left and not code:
         flow.console.print(
-            f"backfill [bold]{flow.backfill_id}[/bold] goes on by itself: see customer-pipeline"
+            f"backfill [bold]{flow.backfill_id}[/bold] continues by itself: see customer-pipeline"
             f" status{flow.pipeline.option}, or the UI under Runs, Backfills"
         )
         return 0
@@ -232,14 +236,14 @@ def _worker(
     with kept_instance() as instance:
         if instance is None:
             raise ConfigError(
-                "DAGSTER_HOME is not set, so no daemon can be asked",
+                "DAGSTER_HOME is not set, so there is no daemon to run it",
                 where="backfill",
-                todo="export DAGSTER_HOME=$PWD/.dagster_home, or do it here with --local",
+                todo="export DAGSTER_HOME=$PWD/.dagster_home, or run it here with --local",
             )
         state = daemon_state(instance, datetime.now(UTC))
         if not state.alive:
             raise ConfigError(
-                state.words, where="backfill", todo=f"{HOW_TO_START}; or do it here with --local"
+                state.words, where="backfill", todo=f"{HOW_TO_START}; or run it here with --local"
             )
         limit = checked_limit(instance, asked.max_active_runs)
         calendar = pipeline.partitions.complete_keys(datetime.now(UTC))
@@ -255,5 +259,7 @@ def _agree(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ConfigError("nobody is there to agree to it", where="backfill", todo="say --yes")
+        raise ConfigError(
+            "cannot ask for confirmation: no terminal", where="backfill", todo="give --yes"
+        )
     typer.confirm(f"Run {what}?", abort=True)

@@ -72,7 +72,7 @@ def require_pure_scalar(expression: str, columns: Collection[str]) -> None:
     if impure := sorted(functions & (_IMPURE | {name for (name,) in unstable})):
         raise ValueError(
             f"{impure[0]} does not give the same result each time, so the partition could not be"
-            " loaded again as it was"
+            " loaded again with the same result"
         )
 
 
