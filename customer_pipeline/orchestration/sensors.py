@@ -109,7 +109,7 @@ def _waiting_for(standing: Standing, going_on: Activity, now: datetime) -> str:
     if not waited_for:
         return ""
     more = f" and {len(waited_for) - 1} more" if len(waited_for) > 1 else ""
-    return f"waiting for {waited_for[0]}{more} to end"
+    return f"waiting for the end of {waited_for[0]}{more}"
 
 
 def _pause(earlier: Sequence[dg.RunRecord], now: datetime) -> str:

@@ -61,7 +61,7 @@ def test_what_a_channel_has_not_taken_is_a_problem(tmp_path: Path) -> None:
     deliver(store, parse_channels(DEAD), lambda _text: None, now=lambda: NOW)
     level, words = said(dead)["pending"]
     assert level == "problem"
-    assert words.startswith("1 not taken by")
+    assert words.startswith("1 rejected by")
 
 
 def test_what_nobody_has_offered_for_a_while_is_a_problem_and_not_before(tmp_path: Path) -> None:

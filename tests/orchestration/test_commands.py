@@ -135,7 +135,7 @@ def test_a_retry_takes_days_with_gaps_as_several_runs(quarantined: Shop) -> None
     [
         (["--feed", "nope"], ConfigError, "there is no feed 'nope'"),
         (["--from", "2026-02-30"], PartitionError, "'2026-02-30' is not a day"),
-        (["--export", "rows.xlsx"], ConfigError, "no such format: .xlsx"),
+        (["--export", "rows.xlsx"], ConfigError, "unknown format: .xlsx"),
         (["--export", "/no/such/folder/rows.csv"], ConfigError, "cannot be written"),
     ],
 )

@@ -86,9 +86,9 @@ def test_a_value_becomes_a_text_that_loses_nothing(
         (b'{"id": 7, "v": 1, "id": 8}', "the key 'id' twice in one object"),
         (b'{"id": 7, "v": {"a": 1, "a": 1}}', "the key 'a' twice in one object"),
         (b'{"id": "\xff"}', "byte 0xff at byte offset 26 is not valid utf-8"),
-        (b'{"id": "\\u0000"}', "a NUL in a text"),
-        (b'{"id": "\\ud83d"}', "half a surrogate pair in a text"),
-        (b'{"id": ["\\udc36"]}', "half a surrogate pair in a text"),
+        (b'{"id": "\\u0000"}', "a NUL character in a string"),
+        (b'{"id": "\\ud83d"}', "half a surrogate pair in a string"),
+        (b'{"id": ["\\udc36"]}', "half a surrogate pair in a string"),
         (b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
     ],
 )
