@@ -49,7 +49,7 @@ def status(
     one: Annotated[
         str | None,
         typer.Option(
-            "--day", "--partition", metavar="YYYY-MM-DD", help="instead: the details of one"
+            "--day", "--partition", metavar="YYYY-MM-DD", help="instead: the details of this one"
         ),
     ] = None,
     source: Annotated[
@@ -65,9 +65,9 @@ def status(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, for scripts")] = False,
 ) -> None:
-    """Show how days (months, ...) stand: published, empty, failed, stale, missing, running or waived.
+    """Show the state of days (months, ...): published, empty, failed, stale, missing, running or waived.
 
-    Exit code 1 when one failed, is stale or is missing.
+    Exit code 1 if one is failed, stale or missing.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 

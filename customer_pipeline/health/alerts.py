@@ -46,10 +46,10 @@ def _pending(store: Store, now: datetime) -> Finding:
         )
     waiting = [one for one in found.pending if now - one.noted_at > _LONGEST_WAIT]
     if waiting:
+        them = "1 alert has" if len(waiting) == 1 else f"{len(waiting)} alerts have"
         return _AREA.problem(
             "pending",
-            f"{len(waiting)} wait since {waiting[-1].noted_at:%Y-%m-%d %H:%M} UTC, and nobody tells"
-            " them",
+            f"{them} been waiting since {waiting[-1].noted_at:%Y-%m-%d %H:%M} UTC without being sent",
             "check that the daemon is running and the sensor alerts_deliver is on",
         )
     return _AREA.ok("pending", "all alerts have been sent")

@@ -54,7 +54,7 @@ def _ledger(connection: duckdb.DuckDBPyConnection) -> Finding:
     if has_older_ledger(connection):
         return _AREA.warning(
             "ledger",
-            "was made by an older version, and cannot be read before it is upgraded",
+            "was created by an older version, and cannot be read before it is upgraded",
             "let a run upgrade it: `customer-pipeline run --last 1`",
         )
     return _AREA.warning(

@@ -90,7 +90,7 @@ def _database(instance: dg.DagsterInstance) -> Finding:
     if any(version and version[0] != version[1] for version in versions):
         return _AREA.problem(
             "database",
-            "was made by another version of Dagster",
+            "was created by another version of Dagster",
             "stop the daemon and the UI, and run `dagster instance migrate`",
         )
     return _AREA.ok("database", "is as this version of Dagster needs it")

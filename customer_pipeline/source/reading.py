@@ -56,5 +56,5 @@ def _require_unchanged(place: Place, state: FileState) -> None:
         raise NotReadyError(
             "the delivery is not complete yet: it changed while it was being read",
             where=str(place.path),
-            todo="wait until whoever writes it is done",
+            todo="wait until it has been written completely",
         )

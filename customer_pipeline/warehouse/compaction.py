@@ -40,7 +40,7 @@ _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
 class Compaction:
     """What became of the file: its size in bytes before and after."""
 
-    outcome: Literal["compacted", "nothing to gain"]
+    outcome: Literal["compacted", "nothing to reclaim"]
     before: int
     after: int
 
@@ -78,7 +78,7 @@ def _compact(warehouse: Warehouse, target: Path, beside: Path, least_gain: float
         with _held_without_wal(warehouse, target, connection, old) as identity:
             before = target.stat().st_size
             if _free_share(connection, old) < least_gain:
-                return Compaction("nothing to gain", before, before)
+                return Compaction("nothing to reclaim", before, before)
             connection.execute(f"attach {literal(str(beside))} as {quoted(new)}")
             connection.execute(f"copy from database {quoted(old)} to {quoted(new)}")
             connection.execute(f"detach {quoted(new)}")

@@ -165,7 +165,7 @@ def test_a_file_with_nothing_to_gain_is_left_alone(warehouse: Warehouse) -> None
     before = warehouse.path.stat()
     result = compact(warehouse)
     assert (result.outcome, result.before, result.after) == (
-        "nothing to gain",
+        "nothing to reclaim",
         before.st_size,
         before.st_size,
     )

@@ -189,7 +189,7 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
         say_how_to_go_on(flow.console, flow.backfill_id)
         return 1
     if not course.keys:
-        flow.console.print("Nothing to launch: another run has started it meanwhile.")
+        flow.console.print("Nothing to launch: another run has already started it.")
         return code
     if course.left and not code:
         flow.console.print(

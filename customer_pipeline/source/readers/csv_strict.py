@@ -89,7 +89,9 @@ def parse_strict(text: Text, header: Header, delimiter: str, where: str) -> Pars
                 todo="have the file delivered again, or have the source close or double the quote",
             )
         elif record.is_torn and end_line > line:
-            problem = f"{problem}, in what begins on line {line} and ends on line {end_line}"
+            problem = (
+                f"{problem}, in the record that begins on line {line} and ends on line {end_line}"
+            )
             for number, raw in enumerate(io.BytesIO(record.raw), start=line):
                 rejected.append(RejectedRow(number, problem, readable(raw, text.encoding)))
         else:

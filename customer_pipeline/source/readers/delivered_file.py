@@ -100,7 +100,7 @@ def getting_at(path: Path) -> Iterator[None]:
         raise TransientError(
             f"the file could not be read: {error.strerror or error}",
             where=str(path),
-            todo="run the partition again; if it keeps failing, look at the disk or mount",
+            todo="run the partition again; if it keeps failing, check the disk or mount",
         ) from error
 
 
