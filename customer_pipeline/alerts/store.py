@@ -104,7 +104,7 @@ class Store:
                 opened.execute("commit")
         except (sqlite3.DatabaseError, OSError) as error:
             raise ConfigError(
-                f"the file of alerts cannot be used: {error}",
+                f"the alerts file cannot be used: {error}",
                 where=str(self.path),
                 todo="check CUSTOMER_PIPELINE_DATA_DIR; you may delete the file: what was sent is"
                 " then forgotten, and earlier failures are not reported again",

@@ -39,7 +39,9 @@ def _unknown(name: str, known: set[str], *, in_file: bool) -> Finding:
     words = f"{name} in {'.env' if in_file else 'the environment'} is not a setting"
     if meant:
         return _AREA.problem("variable", words, f"write {_PREFIX}{meant[0]}")
-    return _AREA.warning("variable", words, f"remove it; known are {_PREFIX}… {', '.join(names)}")
+    return _AREA.warning(
+        "variable", words, f"remove it; known names after {_PREFIX}: {', '.join(names)}"
+    )
 
 
 def _words(in_environment: set[str], in_file: set[str]) -> str:

@@ -16,7 +16,7 @@ from customer_pipeline.reporting.refresh import REPORTING, Refreshed
 
 _DESCRIPTIONS = {
     CURRENT: "One row per customer: the newest state on any published day. Merged by key, for the"
-    " customers of the days that were published.",
+    " customers of newly published days.",
     HISTORY: "One row per customer and period in which nothing about them changed, from `valid_from`"
     " until just before `valid_to`. The current one has no end.",
 }

@@ -35,7 +35,7 @@ def checked_limit(instance: dg.DagsterInstance, active_runs: int | None) -> int 
     limits = queue.tag_concurrency_limits if queue else ()
     if limit_tag(active_runs) not in {limit["key"] for limit in limits}:
         raise ConfigError(
-            f"this Dagster instance has no limit of {active_runs} runs",
+            f"this Dagster instance has no limit for {active_runs} runs at once",
             where=where,
             todo="its dagster.yaml needs the tag_concurrency_limits of the shipped one",
         )

@@ -75,8 +75,8 @@ def raw_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
         deps=[landing_key(feed)],
         group_name="load",
         kinds={"duckdb"},
-        description=f"The landed rows of `{feed}` in the warehouse: table `raw.{feed}`, replaced by"
-        " partition in one transaction.",
+        description=f"The landed rows of `{feed}` in the warehouse: table `raw.{feed}`, each"
+        " partition replaced in one transaction.",
         metadata={
             "dagster/table_name": f"raw.{feed}",
             "dagster/column_schema": _feed_schema(pipeline, feed),

@@ -39,7 +39,7 @@ def test_what_is_delivered_and_what_need_not_be_are_fine(shop: Shop) -> None:
     found = _look(shop)
     assert {one.level for one in found.values()} == {"ok"}
     assert "3 feeds from 2026-03-01 in Europe/London" in found["shop"].words
-    assert found["orders"].words == "2026-03-06 is delivered"
+    assert found["orders"].words == "2026-03-06 has been delivered"
     assert "which the feed's rule allows" in found["events"].words
 
 
