@@ -172,7 +172,7 @@ def test_months_are_tried_again_out_of_quarantine(published: RideShop) -> None:
     published.deliver_rides(JANUARY, rides=41)
     done = typed("quarantine", "--retry")
     assert done.exit_code == 0, done.output
-    assert "2026-01-01 to 2026-01-01, 1 month in one run" in words(done)
+    assert "2026-01-01, 1 month in one run" in words(done)
     assert "nothing is in quarantine" in typed("quarantine").output
 
 

@@ -193,7 +193,7 @@ def test_where_dagsters_record_tells_another_story_the_ledgers_is_shown_and_both
     done = typed("--from", DAYS[0], "--to", DAYS[2])
     assert done.exit_code == 0
     assert "Dagster's record differs on 1 day" in done.output
-    assert "Dagster has no record of 1 day" in done.output
+    assert "Dagster has no record of 1 published day" in done.output
 
 
 def test_a_warehouse_that_was_lost_makes_its_days_missing_whatever_dagster_remembers(
