@@ -54,7 +54,7 @@ class InThisProcess:
         self.console.print(
             f"[red]reporting.* does not hold {them} yet[/red]"
             if _not_reported(self.pipeline)
-            else f"reporting.* is up to date: it includes {them}"
+            else f"reporting.* is up to date: {them} processed"
         )
         return succeeded
 

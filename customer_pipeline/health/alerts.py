@@ -52,4 +52,4 @@ def _pending(store: Store, now: datetime) -> Finding:
             f"{them} been waiting since {waiting[-1].noted_at:%Y-%m-%d %H:%M} UTC without being sent",
             "check that the daemon is running and the sensor alerts_deliver is on",
         )
-    return _AREA.ok("pending", "all alerts have been sent")
+    return _AREA.ok("pending", "no alert is pending")

@@ -77,4 +77,4 @@ def _room(connection: duckdb.DuckDBPyConnection, size: int) -> Finding:
             f"{size_text(free)} of {size_text(size)} is free space left by replaced rows",
             "run `customer-pipeline maintain`",
         )
-    return _AREA.ok("size", f"{size_text(free)} of it is free space left by replaced rows")
+    return _AREA.ok("size", f"{size_text(free)} of free space left by replaced rows")

@@ -106,7 +106,7 @@ def test_a_run_brings_the_reporting_tables_of_its_own_pipeline_up_to_date(
     published.deliver_rides(MARCH)
     done = typed("run", "--from", MARCH)
     assert done.exit_code == 0, done.output
-    assert "reporting.* is up to date: it includes 3 months" in words(done)
+    assert "reporting.* is up to date: 3 months processed" in words(done)
     tables = "select table_name from duckdb_tables() where schema_name = 'reporting'"
     assert query(published.settings.warehouse_path, tables) == [("monthly_rides_ever",)]
 
