@@ -64,7 +64,7 @@ def parse_channels(text: str) -> tuple[Channel, ...]:
         raise ConfigError(
             "; ".join(mistakes),
             where=_WHERE,
-            todo="URLs of Apprise, separated by spaces, such as"
+            todo="write Apprise URLs separated by spaces, such as"
             " slack://…?min=warning mailto://…?min=error&owner=team:sales",
         )
     return tuple(found)
@@ -110,7 +110,7 @@ def _label(url: str) -> str:
     plugin = apprise.Apprise.instantiate(url, suppress_exceptions=True)
     if plugin is None:
         raise ValueError(
-            f"Apprise knows no service {urlsplit(url).scheme}://, or the URL lacks a part"
+            f"Apprise does not know the service {urlsplit(url).scheme}://, or the URL is incomplete"
         )
     private = urlsplit(plugin.url(privacy=True))
     return f"{private.scheme}://{private.netloc.rpartition('@')[2]}"

@@ -68,7 +68,7 @@ def _message(words: Words, feed: str, begun: Sequence[SchemaDrift]) -> Message:
     lines = first_lines([f"{_column(one)}, {_when(one)}: {_what_follows(one)}" for one in begun])
     return Message(
         "warning",
-        f"{words.pipeline}: {feed}: columns are not as declared since {first}",
+        f"{words.pipeline}: {feed}: columns not as declared since {first}",
         reason=lines[0] if len(lines) == 1 else "",
         lines=lines if len(lines) > 1 else (),
         more=words.status_command([first]),

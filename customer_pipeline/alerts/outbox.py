@@ -157,7 +157,7 @@ def record_refused(
 def deliveries(connection: sqlite3.Connection, *, limit: int) -> list[Delivery]:
     """What became of the newest alerts: first all that are pending, then the newest that were told."""
     rows = connection.execute(
-        "select message, noted_at, coalesce(label, 'nobody yet') as label,"
+        "select message, noted_at, coalesce(label, 'no channel yet') as label,"
         " coalesce(attempts, 0) as attempts, told_at, coalesce(next_try, noted_at) as next_try,"
         " coalesce(answer, '') as answer"
         " from alerts left join deliveries on alert_id = id"

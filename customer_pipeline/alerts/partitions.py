@@ -80,7 +80,7 @@ def _note_recoveries(connection: sqlite3.Connection, scene: Scene, known: Known)
     told = [incident for incident in mended if incident.told]
     if told:
         counted = scene.words.counted(len(told))
-        what = "is published after all" if len(told) == 1 else "are published after all"
+        what = "has been published" if len(told) == 1 else "have been published"
         message = wording.well_again(scene.words.pipeline, told, what, counted)
         ended = {one.condition: one.since for one in told}
         note(connection, Alert(identity("mended", ended), message), scene.now)

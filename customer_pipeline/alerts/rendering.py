@@ -78,7 +78,7 @@ def moment(at: datetime) -> str:
 
 
 def _title(message: Message) -> str:
-    word = "well again" if message.good else message.severity
+    word = "resolved" if message.good else message.severity
     return cut(f"{word}: {_harmless(message.title)}", _TITLE_LENGTH)
 
 
@@ -91,7 +91,7 @@ def _body(message: Message, text: Callable[[str], str], command: Callable[[str],
         *(f"- {text(cut(line, _LINE_LENGTH))}" for line in message.lines),
         text(", ".join(facts)),
         f"more: {command(message.more)}" if message.more else "",
-        f"mend: {command(message.mend)}" if message.mend else "",
+        f"fix: {command(message.mend)}" if message.mend else "",
         message.link,
     ]
     # Markdown takes a single line break for a space, unless two spaces stand before it.

@@ -80,7 +80,7 @@ def run_is_slow(words: Words, run: RunPace) -> Message:
     usual = seconds_text(run.usual or 0)
     return Message(
         "warning",
-        f"{run.job}: a run takes {seconds_text(run.seconds)} already, usually {usual}",
+        f"{run.job}: a run has taken {seconds_text(run.seconds)} so far, usually {usual}",
         facts=_of_keys(run.keys),
         more=words.status_command(run.keys) if run.keys else "",
         link=words.run_page(run.run_id),
@@ -91,9 +91,9 @@ def run_is_slow(words: Words, run: RunPace) -> Message:
 def run_hangs(words: Words, run: RunPace) -> Message:
     return Message(
         "error",
-        f"{run.job}: nothing was heard of a run for {seconds_text(run.silent)}",
-        reason="it is ended when it has run for max_runtime_seconds (dagster.yaml); to end it now,"
-        " terminate it on its page",
+        f"{run.job}: no sign of life from a run for {seconds_text(run.silent)}",
+        reason="it is terminated after max_runtime_seconds (dagster.yaml); to end it now, terminate"
+        " it on its page",
         facts=(*_of_keys(run.keys), f"running for {seconds_text(run.seconds)}"),
         more=words.status_command(run.keys) if run.keys else "",
         link=words.run_page(run.run_id),

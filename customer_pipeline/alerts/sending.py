@@ -130,7 +130,7 @@ class _Visit:
 
     def _to_log(self, message: Message, answer: str) -> None:
         texts = plain(message)
-        failed = f" (not taken by {self.channel.label}: {answer})" if answer else ""
+        failed = f" (rejected by {self.channel.label}: {answer})" if answer else ""
         self.log(f"{texts.title}{failed}\n{texts.body}")
 
 
@@ -208,4 +208,4 @@ def _said(result: Any) -> str:
     """What Apprise, and the service through it, said of a message that was not taken."""
     lines = [entry.message for entry in result.logs() if entry.level in ("WARNING", "ERROR")]
     said = " ".join(" ".join(lines).split())
-    return said or "it did not say why"
+    return said or "no reason given"

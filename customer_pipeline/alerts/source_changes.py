@@ -103,10 +103,10 @@ def _is_known_otherwise(change: SourceChange, scene: Scene, known: Known) -> boo
 def _message(scene: Scene, kind: _Told, changes: Sequence[SourceChange]) -> Message:
     words, keys = scene.words, sorted({one.partition_key for one in changes})
     gone = kind == "vanished"
-    what = "gone from the source" if gone else "there in a form that no run can use"
+    what = "gone from the source" if gone else "in a form that no run can use"
     name = f"{_shown(changes[0])} is" if len(changes) == 1 else f"{len(changes):,} deliveries are"
     advice = (
-        "ask for it again; if the source keeps its deliveries for a shorter time, lower the feed's"
+        "ask for it again; if the source does not keep deliveries that long, lower the feed's"
         " look_back"
     )
     return Message(
@@ -114,7 +114,7 @@ def _message(scene: Scene, kind: _Told, changes: Sequence[SourceChange]) -> Mess
         f"{words.pipeline}: {name} {what}",
         reason=advice if gone else "",
         lines=_spans(scene, changes) if gone else _reasons(changes),
-        facts=("what was published stays",),
+        facts=("what is published stays published",),
         more=f"{words.status_command(keys)} --source",
         owners=words.owners_of([f"{one.feed}: " for one in changes]),
     )

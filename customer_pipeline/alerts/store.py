@@ -104,10 +104,10 @@ class Store:
                 opened.execute("commit")
         except (sqlite3.DatabaseError, OSError) as error:
             raise ConfigError(
-                f"the file that keeps alerts cannot be used: {error}",
+                f"the alerts file cannot be used: {error}",
                 where=str(self.path),
-                todo="check CUSTOMER_PIPELINE_DATA_DIR; the file may be deleted: what was told is"
-                " forgotten then, and failures from before are not told again",
+                todo="check CUSTOMER_PIPELINE_DATA_DIR; you may delete the file: what was sent is"
+                " then forgotten, and earlier failures are not reported again",
             ) from error
 
     def _ensure_tables(self, connection: sqlite3.Connection) -> None:

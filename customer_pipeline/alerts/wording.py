@@ -82,7 +82,7 @@ def partitions_failed(
     kept = sum(published[key].source_rows for key in keys if key in published)
     facts = [f"attempt {first.attempts}"] if len(keys) == 1 else []
     if kept:
-        facts.append(f"the {kept:,} rows published before are still there")
+        facts.append(f"the {kept:,} rows published earlier are still there")
     reasons = alike({failure.partition_key: failure.reason for failure in failures})
     return Message(
         "error",
@@ -104,7 +104,7 @@ def partitions_late(words: Words, due: Mapping[str, datetime]) -> Message:
     return Message(
         "error",
         f"{words.pipeline}: {words.subject(keys)} overdue",
-        reason="not published, and no attempt has failed: see whether the schedule and the daemon"
+        reason="not published, and no attempt has failed: check that the schedule and the daemon"
         " are running",
         facts=(f"due {due[keys[0]]:%Y-%m-%d %H:%M} ({due[keys[0]].tzinfo})",),
         more=f"customer-pipeline plan --from {keys[0]} --to {keys[-1]}{words.option}",

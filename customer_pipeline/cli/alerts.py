@@ -22,18 +22,18 @@ from customer_pipeline.alerts.outbox import Delivery, deliveries
 from customer_pipeline.alerts.rendering import moment, plain
 from customer_pipeline.alerts.sending import send
 from customer_pipeline.alerts.store import Store
-from customer_pipeline.cli.keys import PipelineName, keys_between
+from customer_pipeline.cli.keys import PipelineName, counted, keys_between
 from customer_pipeline.cli.person import who
 from customer_pipeline.cli.standing import unknown_feeds
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.settings import Settings, load_settings
 
-app = typer.Typer(help="Who is told when something fails.", no_args_is_help=True)
+app = typer.Typer(help="Test the alert channels, list alerts, and mute them.", no_args_is_help=True)
 
 _SAMPLE = Message(
     "error",
     "customer_pipeline: this is a test, nothing failed",
-    reason="a message such as this one comes when something fails",
+    reason="when something fails, you get a message like this one",
     more="customer-pipeline alerts list",
 )
 _SHOWN = 30
@@ -41,21 +41,21 @@ _SHOWN = 30
 
 @app.command("test")
 def test_channels() -> None:
-    """Send a sample through every channel, and show what each answered. Exit code 1 when one did not
-    take it."""
+    """Send a test message through every channel, and show what each answered. Exit code 1 if one
+    rejected it."""
     console, channels = Console(), parse_channels(load_settings().channel_urls)
     if not channels:
         console.print(
             "No channel is set: alerts go to the log. Set CUSTOMER_PIPELINE_ALERT_URLS in the"
-            " environment or in .env, such as mailto://…, slack://… or ntfy://…"
+            " environment or in .env, for example to mailto://…, slack://… or ntfy://…"
         )
         raise typer.Exit(0)
-    table, failed = Table("channel", "hears of", "answer"), False
+    table, failed = Table("channel", "receives", "answer"), False
     for channel in channels:
         owned = f", owned by {channel.owner}" if channel.owner else ""
         answer = send(channel, [_SAMPLE])
         failed |= bool(answer)
-        said = Text(answer or "taken", style="red" if answer else "green")
+        said = Text(answer or "accepted", style="red" if answer else "green")
         table.add_row(Text(channel.label), Text(f"{channel.least} and above{owned}"), said)
     console.print(table)
     raise typer.Exit(1 if failed else 0)
@@ -63,18 +63,18 @@ def test_channels() -> None:
 
 @app.command("list")
 def list_alerts(
-    count: Annotated[int, typer.Option("--last", help="how many at most")] = _SHOWN,
+    count: Annotated[int, typer.Option("--last", help="show at most this many")] = _SHOWN,
 ) -> None:
-    """Show what is pending or not taken by a channel, what was told, and what is muted. Exit code 1
-    when something is pending."""
+    """Show the alerts that are pending, rejected by a channel, or sent, and what is muted. Exit code 1
+    if an alert has not been sent."""
     console, store = Console(), Store(load_settings().alerts_path)
     if not store.exists:
-        console.print("Nothing was noted yet: the sensors of alerts run with Dagster's daemon.")
+        console.print("No alerts yet: the alert sensors run in Dagster's daemon.")
         return
     with store.transaction() as connection:
         found = deliveries(connection, limit=count)
         muted = mutes(connection, datetime.now(UTC))
-    console.print(_deliveries_table(found) if found else "nothing was noted yet")
+    console.print(_deliveries_table(found) if found else "no alerts yet")
     if muted:
         console.print(_mutes_table(muted))
     raise typer.Exit(1 if any(one.told_at is None for one in found) else 0)
@@ -82,22 +82,22 @@ def list_alerts(
 
 @app.command("mute")
 def mute_subject(
-    feed: Annotated[str | None, typer.Option(help="all that fails because of this feed")] = None,
+    feed: Annotated[str | None, typer.Option(help="mute failures caused by this feed")] = None,
     key: Annotated[
         str | None,
-        typer.Option("--day", "--partition", metavar="YYYY-MM-DD", help="all that fails of it"),
+        typer.Option("--day", "--partition", metavar="YYYY-MM-DD", help="mute it"),
     ] = None,
     name: PipelineName = None,
     until: Annotated[
         str | None,
-        typer.Option(metavar="YYYY-MM-DD", help="the day on which it ends (default: in a week)"),
+        typer.Option(metavar="YYYY-MM-DD", help="when the mute ends (default: in a week)"),
     ] = None,
-    reason: Annotated[str, typer.Option(help="why nobody need hear of it; it is kept")] = "",
-    undo: Annotated[bool, typer.Option("--undo", help="instead: end a mute")] = False,
+    reason: Annotated[str, typer.Option(help="why it is muted; kept with the mute")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="end a mute instead")] = False,
 ) -> None:
-    """Say that nobody wants to hear of a feed or a day (month, ...) for a while.
+    """Mute a feed or a day (month, ...) for a while.
 
-    What is still wrong after that is told.
+    What is still wrong when the mute ends is reported then.
     """
     settings = load_settings()
     subject = _subject(settings, name, feed, key)
@@ -110,7 +110,7 @@ def mute_subject(
     # One line, so that it stays one wherever it is shown.
     if not (reason := " ".join(reason.split())):
         raise ConfigError(
-            "a reason is needed", where="mute", todo='such as --reason "the supplier knows"'
+            "a reason is needed", where="mute", todo='for example --reason "the supplier knows"'
         )
     ends = _end(until, now)
     with store.transaction() as connection:
@@ -120,7 +120,9 @@ def mute_subject(
 
 def _subject(settings: Settings, name: str | None, feed: str | None, key: str | None) -> str:
     if (feed is None) == (key is None):
-        raise ConfigError("one of --feed and --day is needed", where="mute", todo="give one")
+        raise ConfigError(
+            "exactly one of --feed and --day is needed", where="mute", todo="give one"
+        )
     from customer_pipeline.orchestration.location import build_pipeline
 
     pipeline = build_pipeline(settings, name)
@@ -143,13 +145,13 @@ def _end(until: str | None, now: datetime) -> datetime:
         ends = None
     if ends is None or ends <= now:
         raise ConfigError(
-            f"{until!r} is no day to come", where="mute", todo="write it as YYYY-MM-DD"
+            f"{until!r} is not a future date", where="mute", todo="write it as YYYY-MM-DD"
         )
     return ends
 
 
 def _deliveries_table(found: list[Delivery]) -> Table:
-    table = Table("noted", "message", "channel", "")
+    table = Table("raised", "message", "channel", "")
     for one in found:
         table.add_row(
             moment(one.noted_at), Text(plain(one.message).title), Text(one.channel), _how(one)
@@ -159,11 +161,12 @@ def _deliveries_table(found: list[Delivery]) -> Table:
 
 def _how(one: Delivery) -> Text:
     if one.told_at is not None:
-        return Text(f"told {moment(one.told_at)}", style="green")
+        return Text(f"sent {moment(one.told_at)}", style="green")
     if not one.attempts:
         return Text("pending", style="yellow")
     return Text(
-        f"not taken, tries so far: {one.attempts}, the next try {moment(one.next_try)}: {one.answer}",
+        f"rejected after {counted(one.attempts, 'attempt')}, next attempt {moment(one.next_try)}:"
+        f" {one.answer}",
         style="red",
     )
 

@@ -21,7 +21,7 @@ def doctor(
         bool,
         typer.Option(
             "--quick",
-            help="for cron and health checks: what is overdue, the daemon, stuck runs, alerts only",
+            help="for cron and health checks: only overdue partitions, the daemon, stuck runs and alerts",
         ),
     ] = False,
     hours: Annotated[
@@ -30,15 +30,15 @@ def doctor(
             "--overdue-after",
             min=0,
             metavar="HOURS",
-            help="from the end of a day, month, ...; default: the hour that CUSTOMER_PIPELINE_DUE_BY says",
+            help="counted from the end of a day, month, ...; default: the time in CUSTOMER_PIPELINE_DUE_BY",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for scripts")] = False,
 ) -> None:
-    """Look at all that can be wrong, and say what to do: settings, source, data folder, warehouse,
+    """Check all that can be wrong, and say what to do: settings, source, data folder, warehouse,
     partitions, models, lake, reporting, Dagster, alerts, versions.
 
-    Exit code 0 only when there is no problem; a warning is none.
+    Exit code 0 only when there is no problem; warnings do not count.
     """
     grace = None if hours is None else timedelta(hours=hours)
     findings = list((quick_look if quick else whole_look)(datetime.now(UTC), grace))

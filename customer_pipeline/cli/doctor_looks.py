@@ -100,8 +100,8 @@ def _daemon_and_runs(now: datetime) -> Iterator[Finding]:
     if dagster_home() is None:
         yield Area("dagster").warning(
             "daemon",
-            "not looked at: DAGSTER_HOME is not set",
-            "set DAGSTER_HOME, if a daemon is to run the pipelines",
+            "not checked: DAGSTER_HOME is not set",
+            "set DAGSTER_HOME if a daemon is to run the pipelines",
         )
         return
     from customer_pipeline.orchestration.instance_health import look_at_daemon, look_for_stuck_runs
@@ -125,7 +125,7 @@ def _pipeline_and_files(
     try:
         pipelines = build_pipelines(settings)
     except PipelineError as error:
-        yield Area("source").mistake("declaration", error, todo="mend the source's YAML")
+        yield Area("source").mistake("declaration", error, todo="fix the source's YAML")
     else:
         yield from look_at_source(pipelines[0].source, now)
     owner = pipelines[0].source.name if pipelines else None
@@ -191,8 +191,8 @@ def _dagster(settings: Settings, now: datetime) -> Iterator[Finding]:
     if dagster_home() is None:
         yield area.warning(
             "DAGSTER_HOME",
-            "is not set: the commands keep no history, and know of no daemon or schedule",
-            "`export DAGSTER_HOME=$PWD/.dagster_home`, where make has set it up",
+            "is not set: the commands keep no history and see no daemon or schedule",
+            "`export DAGSTER_HOME=$PWD/.dagster_home`, which `make install` sets up",
         )
         return
     from customer_pipeline.orchestration.automation_health import look_at_automation

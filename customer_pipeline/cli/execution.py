@@ -15,6 +15,7 @@ from rich.console import Console
 from customer_pipeline.cli.instance import dagster_home, working_instance
 from customer_pipeline.cli.published import show_published
 from customer_pipeline.phrases import counted
+from customer_pipeline.planning.groups import Span
 from customer_pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class InThisProcess:
         self.console.print(
             f"[red]reporting.* does not hold {them} yet[/red]"
             if _not_reported(self.pipeline)
-            else f"reporting.* is up to date: {them} taken in"
+            else f"reporting.* is up to date: {them} processed"
         )
         return succeeded
 
@@ -112,8 +113,8 @@ def run_ranges(
     with in_this_process(console, settings, pipeline) as here:
         for keys in ranges:
             console.print(
-                f"{pipeline.source.name}: {keys[0]} to {keys[-1]}, {counted(len(keys), noun)} in"
-                " one run"
+                f"{pipeline.source.name}: {Span(keys[0], keys[-1]).words}, {counted(len(keys), noun)}"
+                " in one run"
             )
             succeeded &= here.run(keys)
         show_published(console, pipeline, [key for keys in ranges for key in keys])

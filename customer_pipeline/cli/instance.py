@@ -27,11 +27,11 @@ def dagster_home() -> Path | None:
     if not home:
         return None
     where = f"DAGSTER_HOME={home}"
-    todo = "set it to the folder that make has set up, or unset it"
+    todo = "set it to the folder that `make install` set up, or unset it"
     if not Path(home).is_dir():
         raise ConfigError("there is no such folder", where=where, todo=todo)
     if not Path(home).is_absolute():
-        raise ConfigError("that is not a whole path", where=where, todo=todo)
+        raise ConfigError("the path is not absolute", where=where, todo=todo)
     return Path(home)
 
 

@@ -14,14 +14,14 @@ from customer_pipeline.source.partitions import Partitions
 
 PipelineName = Annotated[
     str | None,
-    typer.Option("--pipeline", metavar="NAME", help="default: the first that the source has"),
+    typer.Option("--pipeline", metavar="NAME", help="default: the source's first pipeline"),
 ]
 # What is typed for a range of partitions, in commands for which all are meant without it.
 FirstKey = Annotated[
     str | None, typer.Option("--from", metavar="YYYY-MM-DD", help="default: the source's first")
 ]
 LastKey = Annotated[
-    str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest that is over")
+    str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="default: the newest complete one")
 ]
 
 
@@ -36,7 +36,7 @@ def complete_keys(partitions: Partitions) -> list[str]:
         raise ConfigError(
             f"no {partitions.noun} of this source is over yet",
             where="source",
-            todo="see its `start`",
+            todo="check its `start`",
         )
     return complete
 
@@ -59,8 +59,8 @@ def keys_between(partitions: Partitions, first: str, last: str) -> list[str]:
         raise PartitionError(
             ", and ".join(error.what for error in wrong),
             where=f"{partitions.noun}s",
-            todo=f"{partitions.noun}s of this source are {complete[0]} to {complete[-1]}, written"
-            " like that",
+            todo=f"{partitions.noun}s of this source are {complete[0]} to {complete[-1]}, in"
+            " this format",
         )
     if wrong:
         raise wrong[0]

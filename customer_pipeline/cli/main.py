@@ -23,7 +23,7 @@ from customer_pipeline.errors import PipelineError
 
 cli = typer.Typer(
     name="customer-pipeline",
-    help="Run pipelines, and see, check and look after what they have published.",
+    help="Run pipelines, and inspect, verify and maintain what they publish.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )

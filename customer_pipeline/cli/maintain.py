@@ -20,10 +20,10 @@ from customer_pipeline.warehouse.connection import Warehouse
 
 def maintain(
     keep_days: Annotated[
-        int, typer.Option(min=0, help="how long replaced files of the lake can still be read")
+        int, typer.Option(min=0, help="days for which replaced files of the lake stay readable")
     ] = KEEP_DAYS,
 ) -> None:
-    """Make the lake and the warehouse small and quick again; runs may go on meanwhile."""
+    """Make the lake and the warehouse small and fast again; runs may continue meanwhile."""
     settings, console = load_settings(), Console()
     warehouse = Warehouse(settings.warehouse_path, settings.lock_timeout)
     done = Table("what", "", title_justify="left")

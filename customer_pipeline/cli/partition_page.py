@@ -41,7 +41,7 @@ def show_partition(console: Console, state: State, detail: Detail, window: Windo
     if detail.quarantine:
         console.print(_quarantine(detail))
     console.print(
-        Text("attempts" if detail.attempts else "no run has tried it", style="table.title")
+        Text("attempts" if detail.attempts else "no run has attempted it yet", style="table.title")
     )
     for attempt in detail.attempts:
         console.print(_attempt(attempt, detail.requests), soft_wrap=True)
@@ -95,7 +95,7 @@ def _published(row: Published, detail: Detail) -> Table:
 def _quarantine(detail: Detail) -> Table:
     table = Table("feed", "kind", title="quarantine", title_justify="left")
     table.add_column("rows", justify="right")
-    table.add_column("reason (of the first)", overflow="fold")
+    table.add_column("reason (first row)", overflow="fold")
     for group in detail.quarantine:
         table.add_row(group.feed, group.kind, f"{group.rows:,}", Text(group.example))
     return table

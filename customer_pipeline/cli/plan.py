@@ -26,14 +26,17 @@ def plan(
     redo: Annotated[
         Redo,
         typer.Option(
-            help="missing: also failed ones; stale: published by older code or from older"
-            " deliveries; all: whatever their state"
+            help="missing: includes failed ones; stale: published by older code or from older"
+            " deliveries; all: regardless of state"
         ),
     ] = "missing",
     feeds: ComparedFeeds = None,
     hash_all: Annotated[
         bool,
-        typer.Option("--hash-all", help="with stale or all: believe no file's size and time"),
+        typer.Option(
+            "--hash-all",
+            help="with stale or all: hash every file instead of trusting size and time",
+        ),
     ] = False,
 ) -> None:
     """Show which days (months, ...) would run, and why; launch nothing."""
@@ -45,7 +48,7 @@ def plan(
     with console.status(f"looking at {counted(len(keys), pipeline.partitions.noun)}"):
         found = standing(pipeline, keys, look_at=look_at, hash_all=hash_all)
     if feeds and not look_at:
-        console.print(f"--redo {redo} compares no deliveries, so --feed makes no difference")
+        console.print(f"--redo {redo} compares no deliveries, so --feed has no effect")
     show_plan(
         console, pipeline, found, planned(found.states, redo), f"with --redo {redo} would run"
     )

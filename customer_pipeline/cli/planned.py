@@ -91,7 +91,7 @@ def show_plan(
 
 def _show_runs_in_flight(console: Console, keys: Sequence[str], found: Standing, noun: str) -> None:
     if not found.runs_are_known:
-        console.print("\nDAGSTER_HOME is not set: runs in flight are not known.")
+        console.print("\nDAGSTER_HOME is not set: runs in flight are unknown.")
         return
     running = {one.partition_key: one.running for one in found.states if one.running}
     if not running:
@@ -107,4 +107,4 @@ def _time(found: Standing, partitions: int) -> str:
         return "estimate: no history yet"
     least, most = seconds_text(guess.least), seconds_text(guess.most)
     time = f"about {least}" if least == most else f"between {least} and {most}"
-    return f"estimate: {time} in one run, going by {counted(guess.runs, 'earlier run')}"
+    return f"estimate: {time} in one run, based on {counted(guess.runs, 'earlier run')}"

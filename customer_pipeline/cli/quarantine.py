@@ -37,9 +37,9 @@ def quarantine(
     kind: Annotated[
         Literal["unreadable", "refused", "conflict"] | None, typer.Option(help="only this kind")
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="only reasons with this text in it")] = None,
+    reason: Annotated[str | None, typer.Option(help="only reasons that contain this text")] = None,
     show: Annotated[
-        int, typer.Option("--rows", min=0, help="also show this many rows as delivered")
+        int, typer.Option("--rows", min=0, help="also show up to this many rows, as delivered")
     ] = 0,
     file: Annotated[
         Path | None,
@@ -47,7 +47,7 @@ def quarantine(
     ] = None,
     retry: Annotated[
         bool,
-        typer.Option("--retry", help="run their partitions again, after the rules were mended"),
+        typer.Option("--retry", help="run their partitions again, once the rules are fixed"),
     ] = False,
 ) -> None:
     """Show the rows that could not be used, by partition and reason."""
@@ -85,7 +85,7 @@ def quarantine(
 def _table_of(found: list[Group], noun: str) -> Table:
     table = Table(noun, "feed", "kind", title_justify="left")
     table.add_column("rows", justify="right")
-    table.add_column("reason (of the first)")
+    table.add_column("reason (first row)")
     for group in found:
         table.add_row(
             group.partition_key, group.feed, group.kind, f"{group.rows:,}", Text(group.example)

@@ -31,13 +31,14 @@ def run(
         str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="last one (default: --from)")
     ] = None,
     recent: Annotated[
-        int | None, typer.Option("--last", min=1, help="instead: this many newest complete ones")
+        int | None,
+        typer.Option("--last", min=1, help="instead: this many of the newest complete ones"),
     ] = None,
 ) -> None:
     """Run days (months, ...) through the whole pipeline in one run, here and now, and show what is
     published.
 
-    The reporting tables are brought up to it too.
+    The reporting tables are refreshed too.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 
@@ -69,7 +70,7 @@ def _keys(
 
 def _say_how_to_try_again(console: Console, pipeline: Pipeline, keys: list[str]) -> None:
     console.print(
-        f"Mend what the table says, then run the failed {pipeline.partitions.noun}s again:"
+        f"Fix what the table reports, then run the failed {pipeline.partitions.noun}s again:"
         f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]",
         soft_wrap=True,
     )

@@ -48,20 +48,26 @@ def status(
     last: LastKey = None,
     one: Annotated[
         str | None,
-        typer.Option("--day", "--partition", metavar="YYYY-MM-DD", help="instead: all about one"),
+        typer.Option(
+            "--day", "--partition", metavar="YYYY-MM-DD", help="instead: the details of this one"
+        ),
     ] = None,
     source: Annotated[
         bool,
         typer.Option("--source", help="also compare the source's deliveries with what is loaded"),
     ] = False,
     hash_all: Annotated[
-        bool, typer.Option("--hash-all", help="with --source: believe no file's size and time")
+        bool,
+        typer.Option(
+            "--hash-all",
+            help="with --source: hash every file instead of trusting size and time",
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, for scripts")] = False,
 ) -> None:
-    """Show how days (months, ...) stand: published, empty, failed, stale, missing, running or waived.
+    """Show the state of days (months, ...): published, empty, failed, stale, missing, running or waived.
 
-    Exit code 1 when one failed, is stale or is missing.
+    Exit code 1 if one is failed, stale or missing.
     """
     from customer_pipeline.orchestration.location import build_pipeline
 
@@ -98,9 +104,9 @@ def _keys(
     if one is not None:
         if first is not None or last is not None:
             raise ConfigError(
-                f"--day is about one {partitions.noun}",
+                f"--day shows a single {partitions.noun}",
                 where="status",
-                todo="leave --from and --to out",
+                todo="leave out --from and --to",
             )
         return keys_between(partitions, one, one)
     complete = complete_keys(partitions)
@@ -145,6 +151,6 @@ def _show_record(console: Console, record: Record, noun: str) -> None:
             console.print(f"… and {more} more")
     if record.unknown:
         console.print(
-            f"\nDagster has no record of {counted(record.unknown, noun)} published: they were run"
+            f"\nDagster has no record of {counted(record.unknown, f'published {noun}')}: they were run"
             " without this DAGSTER_HOME"
         )

@@ -27,10 +27,11 @@ def verify(
         str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="default: last published")
     ] = None,
     deep: Annotated[
-        bool, typer.Option("--deep", help="also extract every delivery again; compare all values")
+        bool,
+        typer.Option("--deep", help="also extract every delivery again and compare all values"),
     ] = False,
 ) -> None:
-    """Compare source, landing, raw, marts, ledger and lake anew, whatever the pipeline recorded."""
+    """Compare source, landing, raw, marts, ledger and lake again, whatever the pipeline recorded."""
     from customer_pipeline.orchestration.location import build_pipeline
 
     console = Console()
@@ -40,7 +41,7 @@ def verify(
             raise nothing_loaded(pipeline.partitions, where="verify")
         published = list(published_partitions(connection, pipeline.name))
     if not published and not (first and last):
-        raise ConfigError("nothing is published yet", where="verify", todo="say --from and --to")
+        raise ConfigError("nothing is published yet", where="verify", todo="give --from and --to")
     keys = keys_between(pipeline.partitions, first or published[0], last or published[-1])
     all_of_them = counted(len(keys), pipeline.partitions.noun)
     with console.status(f"verifying {all_of_them}"):

@@ -28,13 +28,13 @@ def waive(
     last: Annotated[
         str | None, typer.Option("--to", metavar="YYYY-MM-DD", help="last one (default: --from)")
     ] = None,
-    reason: Annotated[str, typer.Option(help="why nothing will come; it is kept")] = "",
+    reason: Annotated[str, typer.Option(help="why nothing will come; kept with the waiver")] = "",
     undo: Annotated[
-        bool, typer.Option("--undo", help="instead: what was waived is owed again")
+        bool, typer.Option("--undo", help="instead: end the waiver; deliveries are expected again")
     ] = False,
 ) -> None:
-    """Say that nothing will ever come for these days (months, ...): no longer missing or failed, but
-    waived.
+    """Record that nothing will ever come for these days (months, ...): they are no longer missing or
+    failed, but waived.
 
     What is published cannot be waived. Publishing what is waived ends its waiver.
     """
@@ -48,7 +48,7 @@ def waive(
         raise ConfigError(
             "a reason is needed" if not undo else "--undo takes no --reason",
             where="waive",
-            todo='such as --reason "closed for renovation"'
+            todo='for example --reason "closed for renovation"'
             if not undo
             else "leave one of them out",
         )
@@ -66,7 +66,7 @@ def waive(
             grant_waivers(
                 connection, pipeline.name, [Waiver(key, reason, person, now) for key in keys]
             )
-    outcome = "owed again" if undo else f"waived: {reason}"
+    outcome = "expected again" if undo else f"waived: {reason}"
     console.print(Text(f"{_spans(keys, keys)}: {counted(len(keys), noun)} {outcome}"))
 
 

@@ -29,8 +29,8 @@ def look_at_alerts(settings: Settings, now: datetime) -> Iterator[Finding]:
     else:
         yield _AREA.warning(
             "channels",
-            "none is named: what fails is told to the daemon's log only",
-            "name some in CUSTOMER_PIPELINE_ALERT_URLS",
+            "none is set: failures are reported in the daemon's log only",
+            "set some in CUSTOMER_PIPELINE_ALERT_URLS",
         )
     yield _pending(Store(settings.alerts_path), now)
 
@@ -41,15 +41,15 @@ def _pending(store: Store, now: datetime) -> Finding:
         labels = ", ".join(dict.fromkeys(one.channel for one in refused))
         return _AREA.problem(
             "pending",
-            f"{len(refused)} not taken by {labels}: {refused[0].answer}",
-            "mend the channel; `customer-pipeline alerts test` shows what each answers",
+            f"{len(refused)} rejected by {labels}: {refused[0].answer}",
+            "fix the channel; `customer-pipeline alerts test` shows what each answers",
         )
     waiting = [one for one in found.pending if now - one.noted_at > _LONGEST_WAIT]
     if waiting:
+        them = "1 alert has" if len(waiting) == 1 else f"{len(waiting)} alerts have"
         return _AREA.problem(
             "pending",
-            f"{len(waiting)} wait since {waiting[-1].noted_at:%Y-%m-%d %H:%M} UTC, and nobody tells"
-            " them",
-            "see that the daemon runs, and that the sensor alerts_deliver is on",
+            f"{them} been waiting since {waiting[-1].noted_at:%Y-%m-%d %H:%M} UTC without being sent",
+            "check that the daemon is running and the sensor alerts_deliver is on",
         )
-    return _AREA.ok("pending", "everything was told")
+    return _AREA.ok("pending", "no alert is pending")

@@ -52,11 +52,11 @@ def _writable(name: str, folder: Path) -> Iterator[Finding]:
     there = existing(folder)
     todo = "set CUSTOMER_PIPELINE_DATA_DIR to a folder that the pipeline's user may write to"
     if not there.is_dir():
-        yield _AREA.problem(name, f"{there} is no folder", todo)
+        yield _AREA.problem(name, f"{there} is not a folder", todo)
     elif not os.access(there, os.W_OK | os.X_OK):
         yield _AREA.problem(name, f"{there} cannot be written to", todo)
     elif there != folder:
-        yield _AREA.ok(name, f"{folder} is made by the first run")
+        yield _AREA.ok(name, f"the first run creates {folder}")
     else:
         yield _AREA.ok(name, f"{folder} can be written to")
 
@@ -69,17 +69,17 @@ def _room(settings: Settings) -> Iterator[Finding]:
     size = warehouse.stat().st_size if warehouse.exists() else 0
     beside = free[warehouse.parent]
     fullest = min(free, key=lambda folder: free[folder])
-    words = f"{size_text(free[fullest])} of the disk are free"
+    words = f"{size_text(free[fullest])} of disk space free"
     if fullest != settings.data_path:
         words += f" at {fullest}"
     if free[fullest] < _LEAST_FREE:
-        yield _AREA.problem("room", words, "make room: a run that finds none fails")
+        yield _AREA.problem("room", words, "free some space: a run that finds none fails")
     elif beside < size:
         yield _AREA.warning(
             "room",
-            f"{size_text(beside)} of the disk are free beside the warehouse, which has"
+            f"{size_text(beside)} of disk space free beside the warehouse, which has"
             f" {size_text(size)}",
-            "make room: `customer-pipeline maintain` copies the warehouse there",
+            "free some space: `customer-pipeline maintain` copies the warehouse there",
         )
     else:
         yield _AREA.ok("room", words)
@@ -88,11 +88,11 @@ def _room(settings: Settings) -> Iterator[Finding]:
 def _owner(settings: Settings, source: str) -> Iterator[Finding]:
     owner = owner_of(settings.landing_path)
     if not owner:
-        yield _AREA.ok("owner", f"no source has used it yet; the next run makes it {source}'s")
+        yield _AREA.ok("owner", f"no source has used it yet; the next run claims it for {source!r}")
     elif owner != source:
         yield _AREA.problem(
             "owner",
-            f"it belongs to the source {owner!r}, and {source!r} is set",
+            f"it belongs to the source {owner!r}, but the source {source!r} is configured",
             "set CUSTOMER_PIPELINE_DATA_DIR to a folder of its own for each source",
         )
     else:

@@ -36,10 +36,12 @@ def _unknown(name: str, known: set[str], *, in_file: bool) -> Finding:
     names = sorted(one.removeprefix(_PREFIX) for one in known)
     # The prefix, which all have in common, would make any two alike.
     meant = get_close_matches(name.removeprefix(_PREFIX), names, n=1, cutoff=0.7)
-    words = f"{name} in {'.env' if in_file else 'the environment'} is no setting"
+    words = f"{name} in {'.env' if in_file else 'the environment'} is not a setting"
     if meant:
         return _AREA.problem("variable", words, f"write {_PREFIX}{meant[0]}")
-    return _AREA.warning("variable", words, f"remove it; {_PREFIX}… is for {', '.join(names)}")
+    return _AREA.warning(
+        "variable", words, f"remove it; known names after {_PREFIX}: {', '.join(names)}"
+    )
 
 
 def _words(in_environment: set[str], in_file: set[str]) -> str:

@@ -65,7 +65,9 @@ class Area:
         except PipelineError as error:
             yield self.mistake(name, error)
         except OSError as error:
-            yield self.problem(name, str(error), "see that this user may read and write there")
+            yield self.problem(
+                name, str(error), "make sure that this user may read and write there"
+            )
 
 
 def _placed(error: PipelineError) -> str:

@@ -59,8 +59,8 @@ def _lake(
     if behind:
         yield _LAKE.warning(
             called,
-            f"not up to what is published: {', '.join(behind)}",
-            "run any partition: every run takes in all that is lacking",
+            f"not up to date with what is published: {', '.join(behind)}",
+            "run any partition: every run adds all that is missing",
         )
     else:
         yield _LAKE.ok(called, f"{len(marts)} tables hold all that is published")

@@ -40,11 +40,11 @@ def look_at_models(
         raise ConfigError(
             "there is no dbt project",
             where=str(project.folder),
-            todo="install customer-pipeline again, or work in a whole clone of it",
+            todo="install customer-pipeline again, or work in a complete clone of it",
         )
     fresh = project.is_parsed
     models, tests = project.models_of(pipeline), project.tests_of(pipeline)
-    state = "is parsed already" if fresh else "had changed, and parses"
+    state = "is already parsed" if fresh else "has changed, and parses"
     words = f"{len(models)} tables and {len(tests)} tests of {pipeline}; the project {state}"
     if models:
         yield _AREA.ok(called, words)

@@ -58,8 +58,8 @@ def look_for_overdue(
     elif not (known.published or known.failures or known.waivers) and _is_used(warehouse):
         yield _AREA.warning(
             pipeline,
-            f"nobody has ever run it; {due[-1].key} is the newest {partitions.noun} that is due",
-            f"run it, if you want it: `customer-pipeline run{option} --from {due[-1].key}`",
+            f"it has never run; {due[-1].key} is the newest {partitions.noun} that is due",
+            f"if you want it, run `customer-pipeline run{option} --from {due[-1].key}`",
         )
     else:
         yield _overdue(pipeline, lacking, known, due_at, option)

@@ -40,8 +40,8 @@ def look_at_source(source: Source, now: datetime) -> Iterator[Finding]:
         else:
             yield _AREA.warning(
                 name,
-                f"no {partitions.noun} is over yet since {source.start}",
-                "wait, or mend the source's `start`",
+                f"no {partitions.noun} has ended yet since {source.start}",
+                "wait, or fix the source's `start`",
             )
 
 
@@ -55,17 +55,19 @@ def _look(name: str, feed: Feed, windows: Sequence[Window]) -> Iterator[Finding]
     if newest in there:
         yield _delivered(name, feed, newest)
     elif feed.may_be_empty(newest):
-        yield _AREA.ok(name, f"nothing was delivered for {newest.key}, which its rule allows")
+        yield _AREA.ok(
+            name, f"nothing was delivered for {newest.key}, which the feed's rule allows"
+        )
     elif there:
         yield _AREA.warning(
             name,
-            f"nothing was delivered for {newest.key} yet; the newest delivery is {there[-1].key}",
+            f"nothing has been delivered for {newest.key} yet; the newest delivery is {there[-1].key}",
             "ask whoever delivers it, if it is late",
         )
     elif feed.reader == "python":
         yield _AREA.warning(
             name,
-            f"{feed.function} gives nothing for {newest.key}",
+            f"{feed.function} returned nothing for {newest.key}",
             "ask whoever delivers it, if it is late",
         )
     else:
@@ -86,9 +88,9 @@ def _delivered(name: str, feed: Feed, newest: Window) -> Finding:
             return _AREA.problem(
                 name,
                 discreet(f"{path} cannot be read"),
-                "let the user who runs the pipeline read it",
+                "give the user who runs the pipeline permission to read it",
             )
-    return _AREA.ok(name, f"{newest.key} is delivered")
+    return _AREA.ok(name, f"{newest.key} has been delivered")
 
 
 def _nothing(name: str, feed: Feed, windows: Sequence[Window]) -> Finding:
@@ -98,7 +100,7 @@ def _nothing(name: str, feed: Feed, windows: Sequence[Window]) -> Finding:
     if any(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))):
         return _AREA.warning(
             name,
-            f"nothing was delivered for {windows[0].key} to {windows[-1].key}; older ones are there",
+            f"nothing was delivered for {windows[0].key} to {windows[-1].key}; there are older ones",
             "ask whoever delivers it",
         )
     parent = next(folder for folder in path.parents if folder.exists())
@@ -106,7 +108,7 @@ def _nothing(name: str, feed: Feed, windows: Sequence[Window]) -> Finding:
     return _AREA.problem(
         name,
         discreet(f"no file at all matches {feed.path}{place}"),
-        "mend `path` in the source's YAML, or have it delivered there",
+        "fix `path` in the source's YAML, or have it delivered there",
     )
 
 

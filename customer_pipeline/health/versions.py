@@ -23,7 +23,7 @@ def look_at_versions() -> Iterator[Finding]:
         found = distribution(_DISTRIBUTION)
     except PackageNotFoundError:
         yield _AREA.warning(
-            _DISTRIBUTION, "is not installed, so nobody knows what it needs", "run `make install`"
+            _DISTRIBUTION, "is not installed, so its requirements are unknown", "run `make install`"
         )
         return
     python = platform.python_version()
@@ -48,9 +48,11 @@ def _installed(name: str) -> str | None:
 
 
 def _compared(name: str, found: str | None, wanted: SpecifierSet) -> Finding:
-    todo = "run `make install`" if name != "python" else "make the environment with another Python"
+    todo = (
+        "run `make install`" if name != "python" else "create the environment with another Python"
+    )
     if found is None:
-        return _AREA.problem(name, f"is not installed; needed is {name} {wanted}", todo)
+        return _AREA.problem(name, f"is not installed; {name} {wanted} is needed", todo)
     if not wanted.contains(found, prereleases=True):
-        return _AREA.problem(name, f"is {found}; needed is {wanted}", todo)
+        return _AREA.problem(name, f"is {found}; {wanted} is needed", todo)
     return _AREA.ok(name, found)

@@ -24,7 +24,7 @@ _WORTH_SHARE, _WORTH_BYTES = 0.3, 20_000_000
 def look_at_warehouse(warehouse: Warehouse) -> Iterator[Finding]:
     """Findings about the file; it is opened for reading, for a moment."""
     if not warehouse.exists:
-        yield _AREA.ok("file", f"{warehouse.path} is made by the first run")
+        yield _AREA.ok("file", f"the first run creates {warehouse.path}")
         return
     if holders := holders_of(warehouse.path):
         yield _held(holders)
@@ -50,17 +50,17 @@ def _opened(warehouse: Warehouse) -> Iterator[Finding]:
 
 def _ledger(connection: duckdb.DuckDBPyConnection) -> Finding:
     if has_ledger(connection):
-        return _AREA.ok("ledger", "is there, in the form that this version reads")
+        return _AREA.ok("ledger", "is there, in the format that this version reads")
     if has_older_ledger(connection):
         return _AREA.warning(
             "ledger",
-            "was made by an older version, and cannot be read before it is brought up to date",
-            "let a run do it: `customer-pipeline run --last 1`",
+            "was created by an older version, and cannot be read before it is upgraded",
+            "let a run upgrade it: `customer-pipeline run --last 1`",
         )
     return _AREA.warning(
         "ledger",
         "this file has none",
-        "`customer-pipeline run --last 1`, or see that CUSTOMER_PIPELINE_WAREHOUSE is right",
+        "`customer-pipeline run --last 1`, or check CUSTOMER_PIPELINE_WAREHOUSE",
     )
 
 
@@ -74,7 +74,7 @@ def _room(connection: duckdb.DuckDBPyConnection, size: int) -> Finding:
     if free >= max(_WORTH_SHARE * size, _WORTH_BYTES):
         return _AREA.warning(
             "size",
-            f"{size_text(free)} of {size_text(size)} are left from replaced rows",
+            f"{size_text(free)} of {size_text(size)} is free space left by replaced rows",
             "run `customer-pipeline maintain`",
         )
-    return _AREA.ok("size", f"{size_text(free)} of it are left from replaced rows")
+    return _AREA.ok("size", f"{size_text(free)} of free space left by replaced rows")

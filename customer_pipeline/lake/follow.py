@@ -63,7 +63,7 @@ class Lake:
 
         Raises:
             StageError: a table cannot be written, or is broken; the others were brought up.
-            ConfigError: the lake's folder cannot be made; there is no warehouse.
+            ConfigError: the lake's folder cannot be created; there is no warehouse.
             TransientError: somebody holds the lake or the warehouse.
         """
         # The lock first: else a run that has read an older ledger could write after a newer one.
@@ -156,7 +156,7 @@ def in_turn(root: Path, *, timeout: float) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise ConfigError(
-            f"the lake's folder cannot be made: {error.strerror}",
+            f"the lake's folder cannot be created: {error.strerror}",
             where=str(root),
             todo="check CUSTOMER_PIPELINE_DATA_DIR",
         ) from error

@@ -169,6 +169,6 @@ def said_plainly(folder: Path) -> Iterator[None]:
         raise StageError(
             f"the lake's table cannot be used: {reason}",
             where=str(folder),
-            todo="check the folder's permissions and the space on the disk; a broken table: delete"
-            f" the folder {folder}, and the next run builds it anew from the warehouse",
+            todo="check the folder's permissions and the disk space; if the table is broken, delete"
+            f" the folder {folder}: the next run builds it again from the warehouse",
         ) from error

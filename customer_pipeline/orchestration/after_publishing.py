@@ -27,8 +27,8 @@ def message_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
         check_spec(
             _NO_CONFLICTS,
             mart_key(one.mart),
-            description=f"no message of {one.feed} comes again with other content; one that does"
-            " not count, and lies in quarantine",
+            description=f"no message of {one.feed} is delivered again with other content; one"
+            " that is does not count, and goes to quarantine",
             partitions_def=pipeline.partitions_def,
         )
         for one in pipeline.messages
@@ -42,7 +42,7 @@ def no_conflicts(redelivered: Mapping[str, Redelivered]) -> list[CheckResult]:
             _NO_CONFLICTS,
             key,
             passed=not found.conflicts,
-            description=f"{found.conflicts} messages differ from the ones delivered first,"
+            description=f"{found.conflicts} messages differ from those delivered first,"
             f" {found.copies} are copies",
             warn_only=True,
             metadata={"conflicts": found.conflicts, "copies": found.copies},
@@ -57,9 +57,9 @@ def follow_with_lake(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     try:
         pipeline.lake.follow(pipeline.warehouse, pipeline.name, pipeline.marts)
     except Exception as error:
-        context.log.error("the lake could not follow", exc_info=discreet_error(error))
+        context.log.error("the lake could not be updated", exc_info=discreet_error(error))
         return dg.Failure(
-            "everything is published, but the lake is behind, until the next run makes up for it:"
+            "everything is published, but the lake is behind until the next run updates it:"
             f" {discreet(str(error))}",
             allow_retries=False,
         )

@@ -80,25 +80,25 @@ def _newest_ticks(instance: dg.DagsterInstance, states: Sequence[Any]) -> list[A
 
 def _look(one: _Automation, now: datetime, *, ticking: bool) -> Finding:
     if not one.is_on:
-        todo = "turn it on in the UI under Automation, if you want it"
+        todo = "if you want it, turn it on in the UI under Automation"
         return _AREA.warning(one.kind, f"{one.name} is off", todo)
     if one.last is None:
-        return _AREA.ok(one.kind, f"{one.name} is on, and has not looked yet")
+        return _AREA.ok(one.kind, f"{one.name} is on, and has not ticked yet")
     failed = [tick for tick in one.ticks if tick.status.value == "FAILURE"]
     if failed:
-        words = f"{one.name} failed in {len(failed)} of its last {len(one.ticks)} looks"
+        words = f"{one.name} failed in {len(failed)} of its last {len(one.ticks)} ticks"
         words = f"{words}: {_message(failed[0])}"
         # One that has looked since, and that went well, may have been bad luck.
         bad_luck = failed[0] is not one.ticks[0]
         return (_AREA.warning if bad_luck else _AREA.problem)(one.kind, words, _WHERE)
-    words = f"{one.name} is on, and looked last at {one.last:%Y-%m-%d %H:%M} UTC"
+    words = f"{one.name} is on, and last ticked at {one.last:%Y-%m-%d %H:%M} UTC"
     if one.kind == "sensor" and ticking and now - one.last > _SILENCE:
-        todo = "see in the UI under Deployment whether the code location loads"
-        return _AREA.problem(one.kind, f"{words}, though the daemon runs", todo)
+        todo = "check in the UI under Deployment that the code location loads"
+        return _AREA.problem(one.kind, f"{words}, although the daemon is running", todo)
     return _AREA.ok(one.kind, words)
 
 
 def _message(tick: Any) -> str:
     """The first cause, on one line."""
-    text = " ".join((first_error(tick.error) if tick.error else "no reason was kept").split())
+    text = " ".join((first_error(tick.error) if tick.error else "no reason was recorded").split())
     return text if len(text) <= _ERROR_SHOWN else f"{text[:_ERROR_SHOWN]}…"

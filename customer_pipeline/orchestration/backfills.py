@@ -168,4 +168,4 @@ def _mutate(document: str, *, then: str) -> Mapping[str, Mapping[str, Any]]:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it ended without a word"
+    return lines[-1] if lines else "it ended without a message"

@@ -17,4 +17,4 @@ def first_error(error: Any) -> str:
 
 def first_line(text: str) -> str:
     lines = (line.strip() for line in text.splitlines())
-    return next((line for line in lines if line), "it does not say why")
+    return next((line for line in lines if line), "no reason given")

@@ -26,7 +26,7 @@ _SILENCE_OF_ONE = timedelta(minutes=10)
 # In the project's folder the daemon loads the location under the name that the UI knows it by.
 HOW_TO_START = (
     "start one with `make dev`, or without the UI with `dagster-daemon run` in the project's folder,"
-    " under the same DAGSTER_HOME"
+    " with the same DAGSTER_HOME"
 )
 
 
@@ -72,12 +72,12 @@ class DaemonState:
         seconds = max(0, round((self.now - self.last_heard).total_seconds()))
         if not self.alive:
             return (
-                "no Dagster daemon is running: the last was heard of at"
+                "no Dagster daemon is running: the last heartbeat was at"
                 f" {self.last_heard:%Y-%m-%d %H:%M:%S} UTC, {seconds_text(seconds)} ago"
             )
         if self.silent:
-            return f"the Dagster daemon runs, but nothing is heard of {', '.join(self.silent)}"
-        return f"the Dagster daemon runs: heard of {seconds_text(seconds)} ago"
+            return f"the Dagster daemon is running, but without a heartbeat from {', '.join(self.silent)}"
+        return f"the Dagster daemon is running: last heartbeat {seconds_text(seconds)} ago"
 
 
 def daemon_state(instance: dg.DagsterInstance, now: datetime) -> DaemonState:

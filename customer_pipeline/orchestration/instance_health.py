@@ -19,7 +19,7 @@ from customer_pipeline.orchestration.run_tags import SCHEDULED, limit_tag
 from customer_pipeline.phrases import short
 
 _AREA = Area("dagster")
-_SHIPPED = "copy the shipped dagster.yaml to DAGSTER_HOME, and start the daemon anew"
+_SHIPPED = "copy the shipped dagster.yaml to DAGSTER_HOME, and restart the daemon"
 
 
 def look_at_settings(instance: dg.DagsterInstance) -> Iterator[Finding]:
@@ -29,10 +29,12 @@ def look_at_settings(instance: dg.DagsterInstance) -> Iterator[Finding]:
     if lacking:
         yield _AREA.warning("dagster.yaml", f"without {'; without '.join(lacking)}", _SHIPPED)
     else:
-        yield _AREA.ok("dagster.yaml", "has all that the pipeline counts on")
+        yield _AREA.ok("dagster.yaml", "has every setting the pipeline needs")
     if (log := type(instance.event_log_storage).__name__) == "SqliteEventLogStorage":
         yield _AREA.warning(
-            "event log", f"{log} is Dagster's own, and slow with runs over many days", _SHIPPED
+            "event log",
+            f"{log} is Dagster's own, which is slow with runs over many partitions",
+            _SHIPPED,
         )
     yield _database(instance)
 
@@ -43,9 +45,7 @@ def look_at_daemon(instance: dg.DagsterInstance, now: datetime) -> Iterator[Find
     if not state.alive:
         yield _AREA.problem("daemon", state.words, HOW_TO_START)
     elif state.silent:
-        yield _AREA.warning(
-            "daemon", state.words, "look into its log; if it stays so, start it anew"
-        )
+        yield _AREA.warning("daemon", state.words, "check its log; if it stays silent, restart it")
     else:
         yield _AREA.ok("daemon", state.words)
 
@@ -60,18 +60,18 @@ def look_for_stuck_runs(instance: dg.DagsterInstance, now: datetime) -> Iterator
     more = f", and {len(stuck) - 1} more" if len(stuck) > 1 else ""
     yield _AREA.problem(
         "runs",
-        f"nothing has been heard for an hour of run {short(run.run_id)} of {run.job_name}{more}",
-        "see it in the UI under Runs; terminate it there if its process is gone",
+        f"no sign of life for an hour from run {short(run.run_id)} of {run.job_name}{more}",
+        "open it in the UI under Runs; terminate it there if its process is gone",
     )
 
 
 def _lacking(instance: dg.DagsterInstance) -> Iterator[str]:
     if not instance.run_monitoring_enabled:
-        yield "run_monitoring: a run whose worker was killed stays active for ever"
+        yield "run_monitoring: a run whose worker was killed stays active forever"
     if not instance.run_retries_enabled:
         yield "run_retries: a run whose worker was killed is not started again"
     elif instance.run_retries_retry_on_asset_or_op_failure:
-        yield "retry_on_asset_or_op_failure: false: a run of a day that failed is run again in vain"
+        yield "retry_on_asset_or_op_failure: false: runs with failed steps are retried in vain"
     queue = instance.get_concurrency_config().run_queue_config
     if queue is None or queue.max_concurrent_runs < 0:
         yield "concurrency.runs.max_concurrent_runs: all runs of a backfill start at once"
@@ -79,9 +79,9 @@ def _lacking(instance: dg.DagsterInstance) -> Iterator[str]:
     if SCHEDULED not in limits:
         yield f"a limit for the tag {SCHEDULED}: two scheduled runs may be active at once"
     if limit_tag(1) not in limits:
-        yield f"limits for tags such as {limit_tag(1)}: backfill takes no --max-active-runs"
+        yield f"limits for tags such as {limit_tag(1)}: backfill cannot take --max-active-runs"
     if not isinstance(instance.run_coordinator, OrderedRunQueue):
-        yield f"{OrderedRunQueue.__name__}: the runs of a backfill start in no certain order"
+        yield f"{OrderedRunQueue.__name__}: the runs of a backfill start in no particular order"
 
 
 def _database(instance: dg.DagsterInstance) -> Finding:
@@ -90,7 +90,7 @@ def _database(instance: dg.DagsterInstance) -> Finding:
     if any(version and version[0] != version[1] for version in versions):
         return _AREA.problem(
             "database",
-            "was made by another version of Dagster than this one",
+            "was created by another version of Dagster",
             "stop the daemon and the UI, and run `dagster instance migrate`",
         )
-    return _AREA.ok("database", "is as this version of Dagster wants it")
+    return _AREA.ok("database", "is as this version of Dagster needs it")

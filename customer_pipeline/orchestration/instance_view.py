@@ -55,7 +55,7 @@ def partitions_in_flight(
         for key in partitions_without_run(instance, pipeline, backfill)
     }
     to_retry = {
-        key: f"run {short(run.run_id)}, which Dagster starts again,"
+        key: f"run {short(run.run_id)} (to be retried by Dagster)"
         for run in publishing_runs_to_retry(instance, pipeline, now)
         for key in partitions_of(run, pipeline.partitions)
     }
@@ -118,7 +118,7 @@ def _contradicted(state: State, recorded: str) -> str | None:
     if state.running:
         return None
     if recorded == "in progress":
-        return f"{state.kind}; no run that works on it is alive"
+        return f"{state.kind}; no run is processing it"
     if recorded == "failed" and state.published and not state.failure:
         return state.kind
     if recorded == "materialized" and not state.published:

@@ -37,7 +37,7 @@ def refresh_job(pipelines: Sequence[Pipeline]):
     return dg.define_asset_job(
         REFRESH_JOB,
         selection=dg.AssetSelection.groups(REPORTING),
-        description="The reporting tables, brought up to what is published.",
+        description="Brings the reporting tables up to date with what is published.",
         owners=pipelines[0].owners or None,
     )
 
@@ -66,9 +66,9 @@ def pipeline_schedule(pipeline: Pipeline, job) -> dg.ScheduleDefinition:
             return dg.SkipReason(f"no {noun} of the source {pipeline.source.name} is over yet")
         newest = closed[-1]
         if endless.complete_keys(context.scheduled_execution_time)[-1] != newest:
-            return dg.SkipReason(f"the source's last {noun}, {newest}, is past")
+            return dg.SkipReason(f"the source ended with {newest}")
         if asked := _run_asked_for(context.instance, pipeline.name, newest):
-            return dg.SkipReason(f"{newest} has been asked for already: run {asked}")
+            return dg.SkipReason(f"{newest} has already been requested: run {asked}")
         return dg.RunRequest(
             run_key=newest,
             partition_key=newest,

@@ -84,7 +84,7 @@ def _look(instance: dg.DagsterInstance, pipeline: Pipeline, asked: Mapping[str, 
     try:
         late = _late(pipeline, calendar)
     except TransientError as error:
-        return _Look((), f"the next tick looks again: {error}", asked)
+        return _Look((), f"the next tick tries again: {error}", asked)
     new = {
         one.partition_key: one
         for one in late
@@ -158,5 +158,5 @@ def _request(pipeline: Pipeline, late: Sequence[Late]) -> dg.RunRequest:
 def _nothing(late: Sequence[Late], in_flight: Mapping[str, str]) -> str:
     waiting = [one.partition_key for one in late if one.partition_key in in_flight]
     if waiting:
-        return f"waiting for the end of {in_flight[waiting[0]]}, which works on {waiting[0]}"
+        return f"waiting: {waiting[0]} is being processed by {in_flight[waiting[0]]}"
     return "the source offers nothing new"

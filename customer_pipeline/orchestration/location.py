@@ -49,7 +49,7 @@ def build_pipeline(settings: Settings, name: str | None = None) -> Pipeline:
         return next(iter(built.values()))
     if name not in built:
         raise ConfigError(
-            f"there is no pipeline {name!r} over this source",
+            f"this source has no pipeline {name!r}",
             where=str(settings.source_path),
             todo=f"one of {', '.join(built)}",
         )

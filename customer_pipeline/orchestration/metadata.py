@@ -49,7 +49,7 @@ def raw_metadata(loaded: Loaded) -> dict[str, dict[str, Any]]:
         m.partition_key: {ROWS: m.landed_rows, "state": m.state} for m in loaded.manifests
     }
     return shown | {
-        key: {"state": "kept as it was", "reason": casualty.reason}
+        key: {"state": "unchanged", "reason": casualty.reason}
         for key, casualty in first_reasons(loaded.casualties).items()
     }
 

@@ -15,8 +15,8 @@ from customer_pipeline.reporting.customers import CURRENT, HISTORY
 from customer_pipeline.reporting.refresh import REPORTING, Refreshed
 
 _DESCRIPTIONS = {
-    CURRENT: "One row per customer: the newest state that any published day knows. Merged by key,"
-    " for the customers that a published day touches.",
+    CURRENT: "One row per customer: the newest state on any published day. Merged by key, for the"
+    " customers of newly published days.",
     HISTORY: "One row per customer and period in which nothing about them changed, from `valid_from`"
     " until just before `valid_to`. The current one has no end.",
 }
@@ -76,7 +76,7 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
         if refreshed.held_back:
             names = ", ".join(test.name for test in refreshed.failed_tests if not test.warn_only)
             raise dg.Failure(
-                f"the reporting tables are left as they were, since these tests failed: {names}",
+                f"the reporting tables are unchanged, since these tests failed: {names}",
                 allow_retries=False,
             )
 

@@ -69,9 +69,9 @@ def _refresh(
     try:
         standing, warehouse = _look(pipeline)
     except TransientError as error:
-        return f"the warehouse is busy, the next tick looks again: {error}"
+        return f"the warehouse is busy, the next tick tries again: {error}"
     if not standing.partitions:
-        return "nothing was published that the reporting tables do not hold"
+        return "the reporting tables hold everything that is published"
     if waiting := _waiting_for(standing, going_on, now):
         return waiting
     asked = f"{warehouse} {standing.publication} {pipeline.reporting.version}"
@@ -126,8 +126,8 @@ def _pause(earlier: Sequence[dg.RunRecord], now: datetime) -> str:
         return ""
     return (
         f"run {last.dagster_run.run_id} did not bring the tables up to date (attempt {len(earlier)});"
-        f" there is another attempt at {ended + pause:%Y-%m-%d %H:%M} UTC, or earlier with the next"
-        " publication or other code"
+        f" the next attempt is at {ended + pause:%Y-%m-%d %H:%M} UTC, or earlier after a"
+        " publication or a code change"
     )
 
 

@@ -28,14 +28,14 @@ def checked_limit(instance: dg.DagsterInstance, active_runs: int | None) -> int 
     where = "--max-active-runs"
     if active_runs > most >= 0:
         raise ConfigError(
-            f"this Dagster instance runs at most {most} at once",
+            f"this Dagster instance allows at most {most} runs at once",
             where=where,
             todo="ask for less, or raise max_concurrent_runs in DAGSTER_HOME/dagster.yaml",
         )
     limits = queue.tag_concurrency_limits if queue else ()
     if limit_tag(active_runs) not in {limit["key"] for limit in limits}:
         raise ConfigError(
-            f"this Dagster instance has no limit of {active_runs}",
+            f"this Dagster instance has no limit for {active_runs} runs at once",
             where=where,
             todo="its dagster.yaml needs the tag_concurrency_limits of the shipped one",
         )

@@ -62,7 +62,7 @@ def landing_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
         group_name="extract",
         kinds={pipeline.feeds[feed].reader, "parquet"},
         description=f"What the source `{pipeline.source.name}` delivered as `{feed}`: one Parquet"
-        " file per partition, replaced whole. What could not be read lies in quarantine beside it.",
+        " file per partition, replaced whole. Rows that could not be read are in quarantine.",
         metadata={"dagster/column_schema": _feed_schema(pipeline, feed)},
         owners=_owners_of_feed(pipeline, feed),
         **_common(pipeline),
@@ -75,8 +75,8 @@ def raw_spec(pipeline: Pipeline, feed: str) -> dg.AssetSpec:
         deps=[landing_key(feed)],
         group_name="load",
         kinds={"duckdb"},
-        description=f"The landed rows of `{feed}` in the warehouse: table `raw.{feed}`, replaced by"
-        " partition in one transaction.",
+        description=f"The landed rows of `{feed}` in the warehouse: table `raw.{feed}`, each"
+        " partition replaced in one transaction.",
         metadata={
             "dagster/table_name": f"raw.{feed}",
             "dagster/column_schema": _feed_schema(pipeline, feed),
@@ -166,7 +166,7 @@ def test_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
 
 def validation_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
     names = check_names(pipeline.feeds, pipeline.rules) | {
-        PUBLISHABLE: "nothing at any stage speaks against publishing this partition"
+        PUBLISHABLE: "no stage has found a reason not to publish this partition"
     }
     return [
         check_spec(

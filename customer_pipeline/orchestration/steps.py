@@ -142,4 +142,4 @@ def _record_all(
         record(context, pipeline, [Casualty(key, stage, reason) for key in context.partition_keys])
     except PipelineError as error:
         # The ledger itself cannot be written: the run's own failure still says what happened.
-        context.log.error(f"the ledger could not be told: {error}")
+        context.log.error(f"the ledger could not be updated: {error}")

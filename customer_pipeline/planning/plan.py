@@ -60,7 +60,7 @@ def _why(state: State, redo: Redo, *, runs: bool) -> str:
         # Left alone, both are fine for the same reason: the day is published.
         return f"{state.kind}, and asked for" if runs else "published"
     if state.needs_attention and not runs:
-        return f"{state.kind}, which --redo {redo} does not ask for"
+        return f"{state.kind}, which --redo {redo} leaves alone"
     return "; ".join(state.reasons)
 
 

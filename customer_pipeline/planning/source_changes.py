@@ -27,7 +27,7 @@ from customer_pipeline.warehouse.deliveries import LoadedContent
 # deliveries for some weeks only, so that this is told and nothing follows from it.
 Kind = Literal["arrived", "changed", "vanished", "incomplete", "unusable"]
 _WORDS: Mapping[Kind, str] = {
-    "arrived": "a delivery has come since",
+    "arrived": "a delivery has arrived since",
     "changed": "its delivery has changed since",
     "vanished": "its delivery is gone from the source; what was loaded stays",
     "incomplete": "there is another delivery",

@@ -94,17 +94,17 @@ def _kind_and_reasons(
 ) -> tuple[Kind, Sequence[str]]:
     published, failure = known.published.get(key), known.failures.get(key)
     if running:
-        return "running", [f"{running} works on it"]
+        return "running", [f"being processed by {running}"]
     if waiver := known.waivers.get(key):
         late = failure if failure and failure.failed_at > waiver.waived_at else None
         return "waived", [_waived(waiver), *([_failed(late)] if late else [])]
     if failure:
-        old = ["what was published before is still there"] if published else []
+        old = ["what was published earlier is still there"] if published else []
         return "failed", [_failed(failure), *old, *stale]
     if published:
         return ("stale", stale) if stale else (published.status, ())
     if key in known.loaded:
-        return "missing", ["loaded, but no run has got as far as publishing it"]
+        return "missing", ["loaded, but no run has published it yet"]
     return "missing", ["never run"]
 
 
@@ -118,7 +118,7 @@ def _stale(
         yield "the code has changed since"
     fingerprints = {feed: content.fingerprint for feed, content in loaded.items()}
     if source_fingerprint(fingerprints) != published.source_fingerprint:
-        yield "another delivery is loaded than the one that is published"
+        yield "raw holds a different delivery from the published one"
     yield from changed
 
 

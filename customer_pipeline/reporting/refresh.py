@@ -125,7 +125,7 @@ class Reporting:
             scratch: a folder of the run's own, removed when the tables were changed.
 
         Raises:
-            StageError: nothing was published yet, or a model or a test does not run.
+            StageError: nothing has been published yet, or a model or a test does not run.
             TransientError: the warehouse is held.
         """
         for attempts_left in reversed(range(_ATTEMPTS)):
@@ -149,7 +149,7 @@ class Reporting:
             ensure_ledger(connection)
             newest = newest_publication(connection, self.pipeline)
             if not newest and not newest_publication(connection):
-                raise StageError("nothing was published yet", todo="run a partition first")
+                raise StageError("nothing has been published yet", todo="run a partition first")
         return newest
 
     def _build(self, scratch: Path) -> tuple[Path, tuple[Test, ...]]:

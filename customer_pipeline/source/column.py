@@ -29,12 +29,14 @@ def _known_type(value: str) -> str:
         precision, scale = int(decimal[1]), int(decimal[2])
         if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
             raise ValueError(
-                f"{value} is no decimal: it takes 1 to {_MAX_PRECISION} digits in all, and no more"
+                f"{value} is not a decimal type: it takes 1 to {_MAX_PRECISION} digits in all, and no more"
                 " of them after the point"
             )
     elif value.startswith("decimal("):
         # Within braces the comma of an unquoted decimal(18,4) begins the next key.
-        raise ValueError(f"{value!r} is no decimal: write it in quotes, such as 'decimal(18,4)'")
+        raise ValueError(
+            f"{value!r} is not a decimal type: write it in quotes, such as 'decimal(18,4)'"
+        )
     elif value not in ("text", "integer", "double", "boolean", "date", "timestamp"):
         raise ValueError(
             f"unknown type {value!r}; use text, integer, double, boolean, date, timestamp, or a"

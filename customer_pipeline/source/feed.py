@@ -31,7 +31,7 @@ def _plain_name(value: str) -> str:
     # own columns.
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", value):
         raise ValueError(
-            f"{value!r} is no name: use lower-case letters, digits and underscores, a letter first,"
+            f"{value!r} is not a valid name: use lower-case letters, digits and underscores, a letter first,"
             " 63 characters at most"
         )
     return value
@@ -40,7 +40,7 @@ def _plain_name(value: str) -> str:
 def _person_or_team(value: str) -> str:
     # What Dagster takes for an owner.
     if not re.fullmatch(r"team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+\.[^@\s]+", value):
-        raise ValueError(f"{value!r} is no owner: write a mail address, or team:name")
+        raise ValueError(f"{value!r} is not an owner: write an e-mail address or team:name")
     return value
 
 
@@ -151,7 +151,7 @@ class Feed(Frozen):
     @classmethod
     def _module_and_function(cls, value: str) -> str:
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", value):
-            raise ValueError(f"{value!r} has not the form package.module:function")
+            raise ValueError(f"{value!r} does not have the form package.module:function")
         return value
 
     @model_validator(mode="after")
@@ -164,7 +164,7 @@ class Feed(Frozen):
                 "all columns are constants: nothing of what is delivered would be loaded"
             )
         if self.write == "dedupe" and not self.key:
-            raise ValueError("write: dedupe needs 'key': what a message is known by")
+            raise ValueError("write: dedupe needs 'key': what identifies a message")
         foreign = self.model_fields_set & _READER_FIELDS.keys()
         if wrong := sorted(name for name in foreign if self.reader not in _READER_FIELDS[name]):
             raise ValueError(f"reader {self.reader} takes no {wrong[0]!r}")

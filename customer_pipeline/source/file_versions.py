@@ -19,7 +19,7 @@ def highest(versions: Sequence[str]) -> str:
     """The highest of `versions` (at least one).
 
     Raises:
-        ValueError: nobody can say which of two is newer.
+        ValueError: it is unclear which of two is newer.
     """
     best, *others = versions
     for other in others:
@@ -32,7 +32,7 @@ def _higher(one: str, other: str) -> str:
     common = min(len(numbers), len(other_numbers))
     is_alike = words[:common] == other_words[:common] and words[-1] == other_words[-1]
     if numbers == other_numbers or not (is_alike or one == "" or other == ""):
-        raise ValueError(f"nobody can say which of {one!r} and {other!r} is newer")
+        raise ValueError(f"it is unclear which of {one!r} and {other!r} is newer")
     return one if numbers > other_numbers else other
 
 

@@ -32,7 +32,7 @@ def import_function(name: str, options: Iterable[str]) -> Callable[..., Any]:
             todo="write package.module:function, importable where the pipeline runs",
         ) from discreet_error(error)
     if not callable(function):
-        raise ConfigError(f"{name} is no function but of type {type(function).__name__}")
+        raise ConfigError(f"{name} is not a function but of type {type(function).__name__}")
     try:
         signature = inspect.signature(function)
     except ValueError:

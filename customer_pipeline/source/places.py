@@ -56,15 +56,15 @@ def place_of(feed: Feed, window: Window) -> Place:
         raise DeliveryError(
             f"there are {len(found)} versions of the delivery: {', '.join(map(repr, found))}",
             where=where,
-            todo="leave one, or let the feed take the highest with 'versions: highest'",
+            todo="keep one, or let the feed take the highest with 'versions: highest'",
         )
     try:
         version = highest(found)
     except ValueError as error:
         raise DeliveryError(
-            f"the delivery's versions have no order: {error}",
+            f"the delivery's versions cannot be ordered: {error}",
             where=where,
-            todo="leave those that count up, such as v1, v2, ... v10",
+            todo="keep those that count up, such as v1, v2, ... v10",
         ) from error
     return Place(Path(f"{before}{version}{after}"), version)
 

@@ -52,14 +52,14 @@ class Promise:
             raise DeliveryError(
                 f"the manifest states {self.rows} rows, the delivery has {rows}",
                 where=self.where,
-                todo="have the delivery and its manifest written anew",
+                todo="have the delivery and its manifest written again",
             )
 
     def _not_kept(self, difference: str) -> NotReadyError:
         return NotReadyError(
             f"the delivery is not complete yet: its manifest states {difference}",
             where=self.where,
-            todo="wait for the rest of it; if it is all there, have the manifest written anew",
+            todo="wait for the rest of it; if it is all there, have the manifest written again",
         )
 
 
@@ -108,7 +108,7 @@ def _require_quiet(place: Place, state: FileState, seconds: float) -> None:
         raise NotReadyError(
             f"the delivery may not be complete yet: it was changed {ago}",
             where=str(place.path),
-            todo=f"it counts when it has been quiet for {seconds:g} seconds",
+            todo=f"it is accepted once it has not changed for {seconds:g} seconds",
         )
 
 
@@ -116,11 +116,11 @@ def _require_marker(marker: Path, place: Place, state: FileState) -> None:
     try:
         is_older = state_of(marker).modified_ns < state.modified_ns
     except MissingDeliveryError:
-        what, todo = "there is no", "it counts when that file is there"
+        what, todo = "there is no", "it is accepted once that file is there"
     else:
         if not is_older:
             return
-        what, todo = "it was changed after", "it counts when that file is written anew"
+        what, todo = "it was changed after", "it is accepted once that file is written again"
     raise NotReadyError(
         f"the delivery is not complete yet: {what} {marker.name}", where=str(place.path), todo=todo
     )
@@ -133,13 +133,13 @@ def _promise(manifest: Path, place: Place) -> Promise:
         raise NotReadyError(
             f"the delivery is not complete yet: there is no {manifest.name}",
             where=str(place.path),
-            todo="it counts when that manifest is there",
+            todo="it is accepted once that manifest is there",
         ) from error
     except ValueError as error:
         raise NotReadyError(
-            f"the delivery is not complete yet: its manifest is not whole JSON ({error})",
+            f"the delivery is not complete yet: its manifest is not complete JSON ({error})",
             where=str(manifest),
-            todo="wait for the rest of it, or have it written anew",
+            todo="wait for the rest of it, or have it written again",
         ) from error
     return _stated(stated, str(manifest))
 
@@ -152,7 +152,7 @@ def _stated(stated: Any, where: str) -> Promise:
         raise DeliveryError(
             f"the manifest's {wrong[0]!r} is {known[wrong[0]]!r}"
             if wrong
-            else "the manifest states nothing of the delivery",
+            else "the manifest states nothing about the delivery",
             where=where,
             todo='have it written as {"rows": 17, "size": 1234, "sha256": "..."}, or one of these',
         )

@@ -54,7 +54,7 @@ def read_delivery(feed: Feed, window: Window) -> Delivery:
 def _require_unchanged(place: Place, state: FileState) -> None:
     if state_of(place.path) != state:
         raise NotReadyError(
-            "the delivery is not complete yet: it was changed while it was read",
+            "the delivery is not complete yet: it changed while it was being read",
             where=str(place.path),
-            todo="wait until whoever writes it is done",
+            todo="wait until it has been written completely",
         )

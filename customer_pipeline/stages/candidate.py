@@ -239,6 +239,6 @@ def _not_ready(
                 yield Casualty(
                     key,
                     "load",
-                    f"{name}: raw is not what is landed now (a newer delivery, or one under other"
-                    f" rules of the feed); materialize raw/{name} again",
+                    f"{name}: raw is not what has landed now (a newer delivery, or changed rules of"
+                    f" the feed); materialize raw/{name} again",
                 )

@@ -76,8 +76,8 @@ def replace_conflicts(
             'conflict' as kind,
             {column.begins_on} as _date,
             _line as line,
-            {known_by} || ': ' || array_to_string(_differing, ', ') || ' not as in the message'
-            || ' delivered first (' || _owner::varchar || ' line ' || _owner_line || ')' as reason,
+            {known_by} || ': differs from the message delivered first (' || _owner::varchar
+            || ' line ' || _owner_line || ') in ' || array_to_string(_differing, ', ') as reason,
             to_json(struct_pack({fields}))::varchar as raw,
         from _judged
         where _differing != []

@@ -121,7 +121,7 @@ def _refuse_rows_without_key(
             f"{found and found[0]} messages have no {' or '.join(messages.key)}: nothing was"
             " published",
             where=f"marts.{messages.mart}",
-            todo="let a not_null test on the model blame their partitions",
+            todo="add a not_null test to the model, so that only their partitions fail",
         )
 
 

@@ -15,7 +15,7 @@ DELIVERY_IS_USABLE = "delivery_is_usable"
 COLUMNS_ARE_AS_DECLARED = "columns_are_as_declared"
 STATEMENTS: Mapping[str, str] = {
     DELIVERY_IS_USABLE: "there is a delivery, it is whole, and no more of it is unreadable than"
-    " allowed (or the feed's rule says that there need not be one)",
+    " allowed (or the feed's rule says that none is needed)",
     COLUMNS_ARE_AS_DECLARED: "the delivery has the columns that the feed declares, and no others; a"
     " difference that the feed allows is a warning",
 }
@@ -44,7 +44,7 @@ def _columns(manifest: Manifest) -> CheckResult:
     texts = [str(one) for one in manifest.drift[:_SHOWN]]
     if (more := len(manifest.drift) - _SHOWN) > 0:
         texts.append(f"and {more} more")
-    nothing = "as declared" if manifest.state == "landed" else "no columns to look at"
+    nothing = "as declared" if manifest.state == "landed" else "no columns to check"
     return CheckResult(
         COLUMNS_ARE_AS_DECLARED,
         manifest.partition_key,

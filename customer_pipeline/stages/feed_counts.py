@@ -107,7 +107,8 @@ def _counts_of_feed(
         f"{row.feed}_has_rows",
         row.partition_key,
         passed=raw_rows > 0 or by_rule,
-        description=f"{raw_rows} rows" + ("; the feed's rule allows none" if by_rule else ""),
+        description=f"{raw_rows} rows"
+        + ("; the feed's rule allows an empty delivery" if by_rule else ""),
         metadata={"raw_rows": raw_rows, "rows_needed": 0 if by_rule else 1},
     )
 

@@ -55,16 +55,16 @@ def messages_of(
     for model, feed in named.items():
         if feed in feeds and feeds[feed].write != "dedupe":
             raise ConfigError(
-                f"dbt model {model} holds the messages of {feed}, which are not processed once",
+                f"dbt model {model} holds the messages of {feed}, which is not declared to be deduplicated",
                 where=f"feed {feed}",
-                todo="say write: dedupe in the source YAML",
+                todo="set write: dedupe in the source YAML",
             )
     for name, feed in feeds.items():
         if feed.write == "dedupe" and name not in named.values():
             raise ConfigError(
                 f"no dbt model holds the messages of {name}",
                 where=f"feed {name}",
-                todo=f"say meta: {{dedupe: {{feed: {name}}}}} in the config of the model that does",
+                todo=f"set meta: {{dedupe: {{feed: {name}}}}} in the config of the model that does",
             )
     return tuple(
         Messages(model, feed, feeds[feed].key)

@@ -168,7 +168,7 @@ def _prepare_mart(
         connection.execute(f"drop table {target}")
     elif gone:
         raise StageError(
-            f"the model no longer makes {', '.join(gone)}: nothing was published",
+            f"the model no longer has {', '.join(gone)}: nothing was published",
             where=f"marts.{mart}",
             todo=f"bring it back, or drop it: alter table marts.{mart} drop column {gone[0]}",
         )

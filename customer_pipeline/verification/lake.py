@@ -33,4 +33,6 @@ def lake_against_ledger(
             if hashes[key] != empty:
                 yield Finding(key, "lake", "holds rows of a partition that was never published")
         elif hashes[key] != published[key].content_hash:
-            yield Finding(key, "lake", "holds other rows than are published; the next run mends it")
+            yield Finding(
+                key, "lake", "holds other rows than those published; the next run fixes it"
+            )

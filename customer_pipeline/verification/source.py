@@ -58,9 +58,9 @@ def _changed(feed: Feed, window: Window, manifest: Manifest) -> str | None:
     except DeliveryError as error:
         return f"the delivery has changed and cannot be used: {error}"
     if manifest.state == "absent":
-        return f"a delivery of {delivery.row_count} rows has come"
+        return f"a delivery of {delivery.row_count} rows has arrived"
     if delivery.fingerprint != manifest.fingerprint:
-        return f"the delivery has changed: {delivery.row_count} rows, it was {manifest.source_rows}"
+        return f"the delivery has changed: {delivery.row_count} rows, was {manifest.source_rows}"
     rows = manifest.source_rows + manifest.other_rows
     if delivery.row_count != rows:
         return f"{delivery.row_count} rows in the source, {rows} landed, quarantined or elsewhere"
@@ -97,7 +97,7 @@ def extracted_again(
             yield Finding(
                 again.partition_key,
                 "landing",
-                f"{feed_name}: extracting it again gives as many rows with other values"
+                f"{feed_name}: extracting it again gives as many rows, but other values"
                 + ("" if landed.declaration == again.declaration else ", under newer rules"),
             )
 

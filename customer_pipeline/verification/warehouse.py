@@ -67,14 +67,16 @@ def _raw_of_partition(
         yield Finding(key, "raw", f"{feed}: landed, but never loaded")
         return
     if recorded[:2] != (manifest.fingerprint, manifest.declaration):
-        yield Finding(key, "raw", f"{feed}: a newer delivery is landed than the one that is loaded")
+        yield Finding(
+            key, "raw", f"{feed}: a newer delivery has landed than the one that is loaded"
+        )
         return
     path = tables.landing.data_path(manifest)
     landed, same = _compare_files(connection, tables, feed, key, str(path)) if path else (0, True)
     if landed != rows:
         yield Finding(key, "raw", f"{feed}: {landed} rows landed, {rows} in raw")
     elif not same:
-        yield Finding(key, "raw", f"{feed}: as many rows as landed, with other values")
+        yield Finding(key, "raw", f"{feed}: as many rows as landed, but other values")
     quarantined = connection.execute(
         "select count(*) from ops.quarantine"
         " where feed = ? and partition_key = ? and kind = 'unreadable'",
@@ -113,7 +115,7 @@ def marts_against_raw(
         if source_fingerprint(loaded.get(key, {})) == row.source_fingerprint:
             current.append(key)
         else:
-            yield Finding(key, "marts", "another delivery is loaded than the one that is published")
+            yield Finding(key, "marts", "raw holds a different delivery from the published one")
     sources = {f"main.{one.mart}": f"ops.{quoted(one.delivered)}" for one in tables.messages}
     rules = [_over_what_is_published(rule, sources) for rule in tables.rules]
     for result in compare(connection, rules, column=tables.column, keys=current):
@@ -145,7 +147,7 @@ def marts_against_ledger(
                 key, "ledger", f"{rows[key]} rows in marts, {row.mart_rows} in the ledger"
             )
         elif hashes[key] != row.content_hash:
-            yield Finding(key, "ledger", "as many rows in marts as published, with other values")
+            yield Finding(key, "ledger", "as many rows in marts as published, but other values")
 
 
 def _messages(
@@ -180,7 +182,7 @@ def _messages(
             yield Finding(
                 key,
                 "marts",
-                f"{messages.mart}: {count} messages do not count where they came first",
+                f"{messages.mart}: {count} messages are not counted where they were first delivered",
             )
 
 

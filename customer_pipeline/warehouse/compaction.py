@@ -40,7 +40,7 @@ _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
 class Compaction:
     """What became of the file: its size in bytes before and after."""
 
-    outcome: Literal["compacted", "nothing to gain"]
+    outcome: Literal["compacted", "nothing to reclaim"]
     before: int
     after: int
 
@@ -78,7 +78,7 @@ def _compact(warehouse: Warehouse, target: Path, beside: Path, least_gain: float
         with _held_without_wal(warehouse, target, connection, old) as identity:
             before = target.stat().st_size
             if _free_share(connection, old) < least_gain:
-                return Compaction("nothing to gain", before, before)
+                return Compaction("nothing to reclaim", before, before)
             connection.execute(f"attach {literal(str(beside))} as {quoted(new)}")
             connection.execute(f"copy from database {quoted(old)} to {quoted(new)}")
             connection.execute(f"detach {quoted(new)}")
@@ -90,7 +90,7 @@ def _compact(warehouse: Warehouse, target: Path, beside: Path, least_gain: float
             shutil.copymode(target, beside)
             sync(beside)
             if file_identity(target) != identity:
-                raise _left_as_it_was("somebody has put another file in its place", target)
+                raise _left_as_it_was("another file was put in its place", target)
             os.replace(beside, target)
             sync(target.parent)
             time.sleep(_GRACE_SECONDS)
@@ -115,9 +115,9 @@ def _held_without_wal(
                 yield identity
                 return
     raise TransientError(
-        f"writers of the warehouse were killed {_TRIES} times while it was to be compacted",
+        f"writers of the warehouse were killed {_TRIES} times while it was being compacted",
         where=str(target),
-        todo="try again when it is quiet",
+        todo="try again when no run is active",
     )
 
 
@@ -148,7 +148,7 @@ def _alone(target: Path) -> Iterator[None]:
             yield
     except Timeout:
         raise TransientError(
-            "the warehouse is being compacted already", where=str(target), todo="wait for it"
+            "the warehouse is already being compacted", where=str(target), todo="wait for it"
         ) from None
 
 
@@ -169,7 +169,7 @@ def _clear(beside: Path) -> None:
 
 def _left_as_it_was(reason: str, target: Path) -> StageError:
     return StageError(
-        f"could not be compacted, and is as it was: {reason}",
+        f"could not be compacted, and is unchanged: {reason}",
         where=str(target),
-        todo="see that the disk has room for a second copy, and try again when it is quiet",
+        todo="check that the disk has room for a second copy, and try again when no run is active",
     )

@@ -154,7 +154,7 @@ class Warehouse:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                f"the warehouse's folder cannot be made: {error.strerror}",
+                f"the warehouse's folder cannot be created: {error.strerror}",
                 where=str(self.path.parent),
                 todo="check CUSTOMER_PIPELINE_WAREHOUSE and CUSTOMER_PIPELINE_DATA_DIR",
             ) from error

@@ -101,7 +101,7 @@ def export(connection: duckdb.DuckDBPyConnection, choice: Choice, path: Path) ->
     """
     if path.suffix not in FORMATS:
         raise ConfigError(
-            f"no such format: {path.suffix or 'none'}",
+            f"unknown format: {path.suffix or 'none'}",
             where=str(path),
             todo=f"give the file a name that ends in {', '.join(FORMATS)}",
         )
@@ -116,6 +116,6 @@ def export(connection: duckdb.DuckDBPyConnection, choice: Choice, path: Path) ->
         ).fetchone()
     except duckdb.IOException as error:
         raise ConfigError(
-            f"cannot be written: {error}", where=str(path), todo="name another file"
+            f"cannot be written: {error}", where=str(path), todo="give another file"
         ) from error
     return written[0] if written else 0

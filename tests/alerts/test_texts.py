@@ -147,7 +147,7 @@ def test_channels_are_parsed_with_their_own_parameters() -> None:
 @pytest.mark.parametrize(
     ("urls", "named"),
     [
-        (f"slck://{SECRET}", "URL 1: Apprise knows no service slck://"),
+        (f"slck://{SECRET}", "URL 1: Apprise does not know the service slck://"),
         (f"json://h json://{SECRET}?min=loud", "URL 2: min must be one of info, warning, error"),
         (f"json://{SECRET}?owner=", "URL 1: owner is empty"),
         (SECRET, "URL 1"),

@@ -61,11 +61,11 @@ def test_a_failed_day_is_told_once_to_each_channel_and_so_is_its_end(
     api.wait_for_runs(4)
     services.settle()
     (message,) = services.about(day)
-    assert "the 9 rows published before are still there" in message.body
+    assert "the 9 rows published earlier are still there" in message.body
     assert sum(day in one.text for one in services.receiver.taken("loud")) == 1
     shop.deliver_day(day)
     api.launch_days(JOB, [day])
-    services.told(f"well again: daily_customers: {day} is published after all")
+    services.told(f"resolved: daily_customers: {day} has been published")
 
 
 def test_a_backfill_is_one_notice_after_its_end(services: ToldServices) -> None:
@@ -129,7 +129,7 @@ def test_what_a_channel_refuses_is_told_when_it_takes_it(services: ToldServices)
     assert received[-1] == message
     listed = services.home.run("customer-pipeline", "alerts", "list", check=False)
     assert listed.returncode == 1, "the dead channel took nothing"
-    assert "not taken" in listed.stdout
+    assert "rejected" in listed.stdout
 
 
 def test_nothing_is_lost_or_repeated_when_daemon_and_code_server_are_killed(
@@ -163,9 +163,9 @@ def test_a_run_that_hangs_is_told_and_ended(services: ToldServices) -> None:
         JOB, [day], {"dagster/max_runtime": "80", "dagster/max_retries": "0"}
     )
     services.waiting_run()
-    (slow,) = services.told("already, usually", seconds=60)
+    (slow,) = services.told("so far, usually", seconds=60)
     assert run in slow.body
-    (hangs,) = services.told("nothing was heard of a run", seconds=90)
+    (hangs,) = services.told("no sign of life from a run", seconds=90)
     assert run in hangs.body
     (ended,) = services.told(f"{day} lost in a failed run", seconds=90)
     for switch in ("wait", "impatient"):

@@ -142,7 +142,7 @@ def test_a_late_file_is_one_run_when_it_has_come(services: ToldServices) -> None
     services.shop.deliver_day(LATE, orders=4)
     _ended(services, LATE)
     assert _orders(services, LATE) == 4
-    services.told(f"well again: daily_customers: {LATE} is published after all")
+    services.told(f"resolved: daily_customers: {LATE} has been published")
 
 
 def test_a_vanished_delivery_is_told_once_and_nothing_is_emptied(services: ToldServices) -> None:

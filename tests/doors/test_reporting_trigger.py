@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 LOCATION = "tests.support.location_quick_sensor"
 QUICK_DAEMON = (sys.executable, "-m", "tests.support.quick_daemon")
 SENSOR = "reporting_on_publish"
-NOTHING = "nothing was published that the reporting tables do not hold"
+NOTHING = "the reporting tables hold everything that is published"
 ACTIVE = {"QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"}
 
 

@@ -61,7 +61,7 @@ def test_what_a_channel_has_not_taken_is_a_problem(tmp_path: Path) -> None:
     deliver(store, parse_channels(DEAD), lambda _text: None, now=lambda: NOW)
     level, words = said(dead)["pending"]
     assert level == "problem"
-    assert words.startswith("1 not taken by")
+    assert words.startswith("1 rejected by")
 
 
 def test_what_nobody_has_offered_for_a_while_is_a_problem_and_not_before(tmp_path: Path) -> None:
@@ -69,4 +69,7 @@ def test_what_nobody_has_offered_for_a_while_is_a_problem_and_not_before(tmp_pat
     note(unattended)
     assert said(unattended)["pending"][0] == "ok"
     level, words = said(unattended, NOW + timedelta(minutes=16))["pending"]
-    assert (level, "1 wait since 2026-03-09 08:00 UTC" in words) == ("problem", True)
+    assert (level, "1 alert has been waiting since 2026-03-09 08:00 UTC" in words) == (
+        "problem",
+        True,
+    )

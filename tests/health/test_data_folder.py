@@ -25,14 +25,14 @@ def _look(folder: Path, source: str | None = "shop") -> dict[str, Finding]:
 def test_a_folder_that_is_still_to_be_made_is_fine(tmp_path: Path) -> None:
     found = _look(tmp_path / "a" / "b")
     assert {one.level for one in found.values()} == {"ok"}
-    assert "made by the first run" in found["folder"].words
+    assert "the first run creates" in found["folder"].words
     assert not (tmp_path / "a").exists()
 
 
 def test_a_file_where_the_folder_should_be_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = _look(tmp_path / "file" / "data")["folder"]
-    assert (found.level, found.words) == ("problem", f"{tmp_path / 'file'} is no folder")
+    assert (found.level, found.words) == ("problem", f"{tmp_path / 'file'} is not a folder")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

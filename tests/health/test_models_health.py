@@ -17,7 +17,7 @@ def test_a_parsed_project_is_fine_and_stays_so(dbt_cache: Path) -> None:
     (found,) = look_at_models(DbtProject(PROJECT / "dbt_project", dbt_cache), "daily_customers")
     assert found.level == "ok"
     assert found.words.startswith("5 tables and ")
-    assert found.words.endswith("is parsed already")
+    assert found.words.endswith("is already parsed")
 
 
 def test_a_pipeline_without_models_is_a_problem(dbt_cache: Path) -> None:

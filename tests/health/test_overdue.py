@@ -125,7 +125,7 @@ def test_a_pipeline_that_nobody_uses_beside_another_is_no_problem(ledger: Ledger
         record_publication(connection, other, {"2026-02-01": "a hash"})
     found = ledger.look("2026-03-10T12:00")
     assert found.level == "warning"
-    assert found.words == "nobody has ever run it; 2026-03-09 is the newest day that is due"
+    assert found.words == "it has never run; 2026-03-09 is the newest day that is due"
     with ledger.warehouse.write() as connection:
         record_failures(connection, RUN, [Casualty("2026-03-09", "extract", "orders: cut off")])
     assert ledger.look("2026-03-10T12:00").level == "problem"

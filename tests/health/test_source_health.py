@@ -39,8 +39,8 @@ def test_what_is_delivered_and_what_need_not_be_are_fine(shop: Shop) -> None:
     found = _look(shop)
     assert {one.level for one in found.values()} == {"ok"}
     assert "3 feeds from 2026-03-01 in Europe/London" in found["shop"].words
-    assert found["orders"].words == "2026-03-06 is delivered"
-    assert "which its rule allows" in found["events"].words
+    assert found["orders"].words == "2026-03-06 has been delivered"
+    assert "which the feed's rule allows" in found["events"].words
 
 
 def test_a_late_delivery_is_a_warning_that_names_the_newest(shop: Shop) -> None:
@@ -54,7 +54,7 @@ def test_a_late_delivery_is_a_warning_that_names_the_newest(shop: Shop) -> None:
 def test_deliveries_that_stopped_long_ago_are_told_from_a_wrong_path(shop: Shop) -> None:
     found = _look(shop, datetime(2026, 3, 20, 12, tzinfo=UTC))
     assert found["orders"].level == "warning"
-    assert "2026-03-13 to 2026-03-19; older ones are there" in found["orders"].words
+    assert "2026-03-13 to 2026-03-19; there are older ones" in found["orders"].words
 
 
 def test_a_path_that_matches_nothing_at_all_is_a_problem(shop: Shop) -> None:
@@ -71,7 +71,7 @@ def test_a_path_with_braces_and_stars_is_looked_for_as_it_is(tmp_path: Path) -> 
     (tmp_path / "deliveries" / "orders" / "{x}2026.csv065").touch()
     assert _look(shop)["orders"].level == "problem"
     (tmp_path / "deliveries" / "orders" / "{*}2025.csv001").touch()
-    assert "older ones are there" in _look(shop)["orders"].words
+    assert "there are older ones" in _look(shop)["orders"].words
 
 
 def test_a_function_is_asked_whether_it_can_be_reached(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_a_function_is_asked_whether_it_can_be_reached(tmp_path: Path) -> None:
 def test_a_feed_of_which_nothing_is_over_yet_says_so(tmp_path: Path) -> None:
     monthly = SOURCE.replace("  events:\n", "  events:\n    partitions: monthly\n")
     shop = Shop(tmp_path, source=monthly)
-    for moment, orders in ((1, "no day is over yet since 2026-03-01"), (12, "no file at all")):
+    for moment, orders in ((1, "no day has ended yet since 2026-03-01"), (12, "no file at all")):
         found = _look(shop, datetime(2026, 3, moment, 12, tzinfo=UTC))
         assert found["orders"].words.startswith(orders)
-        assert found["events"].words == "no month is over yet since 2026-03-01"
+        assert found["events"].words == "no month has ended yet since 2026-03-01"
         assert found["events"].level == "warning"

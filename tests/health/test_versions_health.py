@@ -40,7 +40,7 @@ def test_packages_outside_their_range_or_not_there_are_named(
         *("duckdb<1", "dagster>=1", "no-such-package>=2", 'not-here; extra == "pandas"'),
     )
     assert found["duckdb"].level == found["no-such-package"].level == "problem"
-    assert found["duckdb"].words.endswith("needed is <1")
+    assert found["duckdb"].words.endswith("<1 is needed")
     assert "is not installed" in found["no-such-package"].words
     assert "not-here" not in found
     assert "duckdb" not in found["packages"].words.replace("dbt-duckdb", "")

@@ -43,7 +43,7 @@ def test_it_shows_each_table_and_the_warehouse_before_and_after(published: Publi
     again = CliRunner().invoke(cli, ["maintain", "--keep-days", "0"])
     assert again.exit_code == 0, again.output
     assert again.output.count("nothing to do") == 2
-    assert "nothing to gain" in again.output
+    assert "nothing to reclaim" in again.output
 
 
 def test_without_a_lake_it_looks_after_the_warehouse(published: Published) -> None:

@@ -46,7 +46,7 @@ def test_a_day_that_failed_is_told_with_its_reason_and_what_to_do(desk: AlertDes
     assert lines[1].startswith("attempt 1, since 20")
     assert lines[2:] == [
         f"more: customer-pipeline status --day {DAYS[3]}",
-        f"mend: customer-pipeline run --from {DAYS[3]}",
+        f"fix: customer-pipeline run --from {DAYS[3]}",
         f"http://localhost:3000/runs/{run.run_id}",
     ]
 
@@ -151,7 +151,7 @@ def test_what_was_told_is_told_to_be_well_again(desk: AlertDesk) -> None:
     assert len(desk.told()) == 2
     desk.published(DAYS[0])
     (message,) = desk.told()
-    assert message.title == f"well again: daily_customers: {DAYS[0]} is published after all"
+    assert message.title == f"resolved: daily_customers: {DAYS[0]} has been published"
     assert message.kind == "success"
     desk.failed(DAYS[0])
     (message,) = desk.told()
@@ -188,7 +188,7 @@ def test_a_feed_may_ask_for_patience(desk: AlertDesk) -> None:
     assert len(patient.told()) == 1
     patient.failed(DAYS[2])
     assert patient.told() == []
-    assert any(DAYS[2] in one.title for one in patient.told(after=25 * HOUR)), "not for ever"
+    assert any(DAYS[2] in one.title for one in patient.told(after=25 * HOUR)), "not forever"
 
 
 def test_what_is_muted_is_told_when_the_mute_ends(desk: AlertDesk) -> None:
@@ -224,7 +224,7 @@ def test_a_backfill_is_one_notice_after_its_last_run(desk: AlertDesk) -> None:
         "error: daily_customers: backfill bf ended: 30 days asked for, 23 published, 7 failed"
     )
     assert f"- {bad[0]} to {bad[-1]} (7): orders: there is no delivery of …\n" in message.body
-    assert f"mend: customer-pipeline backfill --from {bad[0]} --to {bad[-1]}" in message.body
+    assert f"fix: customer-pipeline backfill --from {bad[0]} --to {bad[-1]}" in message.body
     assert "http://localhost:3000/runs/b/bf" in message.body
     assert desk.told(after=2 * MINUTE) == []
     (reminder,) = desk.told(after=25 * HOUR)
@@ -284,7 +284,7 @@ def test_a_job_without_days_is_told_once_until_it_succeeds(desk: AlertDesk) -> N
     assert message.title == "error: reporting_refresh failed"
     desk.succeed(desk.run(job=REFRESH))
     (message,) = desk.told()
-    assert message.title == "well again: reporting_refresh: reporting_refresh succeeds again"
+    assert message.title == "resolved: reporting_refresh: reporting_refresh succeeds again"
 
 
 def test_a_run_that_takes_three_times_its_usual_time_is_told_while_it_runs(desk: AlertDesk) -> None:
@@ -294,11 +294,11 @@ def test_a_run_that_takes_three_times_its_usual_time_is_told_while_it_runs(desk:
     assert desk.told(after=11 * MINUTE) == []
     (message,) = desk.told(after=2 * MINUTE)
     assert message.title == (
-        "warning: daily_customer_pipeline: a run takes 13 min already, usually 4 min"
+        "warning: daily_customer_pipeline: a run has taken 13 min so far, usually 4 min"
     )
     assert slow.run_id in message.body
     (message,) = desk.told(after=50 * MINUTE)
-    assert "nothing was heard of a run for 63 min" in message.title
+    assert "no sign of life from a run for 63 min" in message.title
     assert desk.told(after=MINUTE) == []
 
 
@@ -352,7 +352,7 @@ def test_a_run_that_published_everything_and_failed_at_the_rest_is_told(desk: Al
     assert message.title == "error: daily_customer_pipeline failed"
     desk.succeed(desk.run(DAYS[1]))
     (message,) = desk.told()
-    assert message.title.startswith("well again")
+    assert message.title.startswith("resolved")
 
 
 @pytest.mark.parametrize("status", ["COMPLETED_FAILED", "CANCELED"])

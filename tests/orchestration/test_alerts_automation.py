@@ -45,7 +45,7 @@ def test_a_scheduled_day_is_overdue_at_its_hour_and_told_once(desk: AlertDesk) -
     assert f"{today} failed in extract" in message.title
     desk.published(str(today))
     (message,) = desk.told()
-    assert message.title.startswith("well again")
+    assert message.title.startswith("resolved")
 
 
 def test_no_day_is_overdue_while_the_schedule_is_off(desk: AlertDesk) -> None:
@@ -77,7 +77,7 @@ def test_a_sensor_is_told_when_three_ticks_failed_and_when_it_works_again(desk: 
     assert desk.told(after=HOUR) == []
     tick(desk.instance, "sensor", SENSOR, "SKIPPED")
     (message,) = desk.told()
-    assert message.title == f"well again: {SENSOR}: {SENSOR} works again"
+    assert message.title == f"resolved: {SENSOR}: {SENSOR} works again"
 
 
 def test_a_broken_warehouse_is_no_reason_to_be_silent(desk: AlertDesk) -> None:

@@ -51,7 +51,7 @@ def test_a_sample_goes_through_every_channel_and_each_answer_is_shown(
     monkeypatch.setenv(URLS, f"{good} {inbox.url('bad')}")
     tried = typed("test")
     assert tried.exit_code == 1
-    assert "taken" in tried.output and "403" in tried.output
+    assert "accepted" in tried.output and "403" in tried.output
     assert SECRET not in tried.output
 
 
@@ -62,7 +62,7 @@ def test_without_a_channel_it_says_where_alerts_go() -> None:
 
 
 def test_what_was_told_and_what_was_not_is_listed(terminal: Shop, inbox: Receiver) -> None:
-    assert "Nothing was noted yet" in typed("list").output
+    assert "No alerts yet" in typed("list").output
     store = Store(terminal.settings.alerts_path)
     inbox.always("bad", 500)
     now = datetime.now(UTC)
@@ -72,7 +72,7 @@ def test_what_was_told_and_what_was_not_is_listed(terminal: Shop, inbox: Receive
     listed = typed("list")
     assert listed.exit_code == 0
     assert "error: a [bold]day[/bold] failed" in listed.output
-    assert "told 20" in listed.output
+    assert "sent 20" in listed.output
     with store.transaction() as connection:
         outbox.note(connection, Alert("two", Message("error", "another failed")), now)
     listed = typed("list")
@@ -80,13 +80,13 @@ def test_what_was_told_and_what_was_not_is_listed(terminal: Shop, inbox: Receive
     (row,) = (line for line in listed.output.splitlines() if "another failed" in line)
     assert [cell.strip() for cell in row.strip("│").split("│")][1:] == [
         "error: another failed",
-        "nobody yet",
+        "no channel yet",
         "pending",
     ]
     deliver(store, parse_channels(inbox.url("bad")), lambda _: None)
     listed = typed("list")
     assert listed.exit_code == 1
-    assert "not taken, tries so far: 1, the next try" in listed.output and "500" in listed.output
+    assert "rejected after 1 attempt, next attempt" in listed.output and "500" in listed.output
 
 
 def test_feeds_and_days_are_muted_with_a_reason_and_an_end() -> None:
@@ -119,7 +119,7 @@ def test_a_month_is_muted_apart_from_the_day_with_its_key(terminal: Shop) -> Non
         (["--reason", "x"], "one of --feed and --day is needed"),
         (["--feed", "order", "--reason", "x"], "there is no feed 'order'"),
         (["--day", "2026-02-30", "--reason", "x"], "'2026-02-30' is not a day"),
-        (["--feed", "orders", "--reason", "x", "--until", "2020-01-01"], "is no day to come"),
+        (["--feed", "orders", "--reason", "x", "--until", "2020-01-01"], "is not a future date"),
     ],
 )
 def test_what_cannot_be_muted_is_named(arguments: list[str], told: str) -> None:

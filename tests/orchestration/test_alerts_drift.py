@@ -56,7 +56,7 @@ def test_three_days_with_the_same_new_column_in_three_runs_are_one_message(
     run_days(shop, home, DAYS[1])
     (message,) = desk.told()
     assert message.title == (
-        f"warning: daily_customers: orders: columns are not as declared since {DAYS[1]}"
+        f"warning: daily_customers: orders: columns not as declared since {DAYS[1]}"
     )
     assert message.body.splitlines() == [
         f"new column 'loyalty', since {DAYS[1]}: it is ignored; declare it in the source's YAML to"

@@ -49,9 +49,9 @@ def test_a_day_and_a_month_of_the_same_key_are_told_each_and_mended_each(desk: A
     assert f"customer-pipeline status --from {FIRST} --to {NEXT} {option}\n" in month.body
     assert f"customer-pipeline backfill --from {FIRST} --to {NEXT} {option}\n" in month.body
     assert day.title == f"error: daily_customers: {FIRST} failed in extract"
-    assert f"mend: customer-pipeline run --from {FIRST}\n" in day.body
+    assert f"fix: customer-pipeline run --from {FIRST}\n" in day.body
     desk.published(FIRST, job=MONTHLY)
-    assert titles(desk) == [f"well again: monthly_trips: {FIRST} is published after all"]
+    assert titles(desk) == [f"resolved: monthly_trips: {FIRST} has been published"]
     assert titles(desk, after=25 * HOUR) == [
         f"error: daily_customers: {FIRST} still not published after 25 hours",
         f"error: monthly_trips: {NEXT} still not published after 25 hours",
@@ -93,13 +93,11 @@ def test_the_refresh_of_one_pipeline_s_tables_says_nothing_of_the_others(desk: A
         "error: reporting_refresh of monthly_trips failed",
     ]
     desk.succeed(refresh(daily))
-    assert [title.split(": ")[:2] for title in titles(desk)] == [
-        ["well again", "reporting_refresh"]
-    ]
+    assert [title.split(": ")[:2] for title in titles(desk)] == [["resolved", "reporting_refresh"]]
     # As by hand, all of them.
     desk.succeed(refresh(monthly, daily))
     assert [title.split(": ")[:2] for title in titles(desk)] == [
-        ["well again", "reporting_refresh of monthly_trips"]
+        ["resolved", "reporting_refresh of monthly_trips"]
     ]
 
 
@@ -108,13 +106,13 @@ def test_a_run_that_waits_six_hours_for_its_next_attempt_does_not_hang(desk: Ale
     desk.fail(waiting, FIRST, end=False)
     desk.run(LAST)
     (hanging,) = desk.told(after=2 * HOUR)
-    assert hanging.title.startswith("error: daily_customer_pipeline: nothing was heard of a run")
+    assert hanging.title.startswith("error: daily_customer_pipeline: no sign of life from a run")
     assert titles(desk, after=9 * HOUR) == []
     in_11_hours = datetime.now(UTC) + 11 * HOUR
     days, months = desk.watch.pipelines
     assert set(partitions_in_flight(desk.instance, months, in_11_hours)) == {FIRST, NEXT}
     assert partitions_in_flight(desk.instance, days, in_11_hours) == {}
-    assert any("monthly_trips_pipeline: nothing was" in one for one in titles(desk, after=2 * HOUR))
+    assert any("monthly_trips_pipeline: no sign of" in one for one in titles(desk, after=2 * HOUR))
 
 
 def test_a_month_is_overdue_by_its_own_schedule(desk: AlertDesk) -> None:

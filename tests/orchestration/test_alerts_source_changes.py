@@ -68,9 +68,9 @@ def test_what_vanished_is_told_once_and_again_when_it_is_there(desk: Desk) -> No
         f"warning: daily_customers: orders of {DAYS[1]} is gone from the source"
     )
     assert message.body.splitlines() == [
-        "ask for it again; if the source keeps its deliveries for a shorter time, lower the feed's"
+        "ask for it again; if the source does not keep deliveries that long, lower the feed's"
         " look_back",
-        "what was published stays",
+        "what is published stays published",
         f"more: customer-pipeline status --day {DAYS[1]} --source",
     ]
     assert desk.told() == []
@@ -86,7 +86,7 @@ def test_what_vanished_is_told_once_and_again_when_it_is_there(desk: Desk) -> No
 
     desk.put_back(*DAYS[1:4])
     (message,) = desk.told()
-    assert message.title == "well again: daily_customers: 6 deliveries are in order again"
+    assert message.title == "resolved: daily_customers: 6 deliveries are in order again"
     desk.shop.withdraw("orders", DAYS[1])
     assert len(desk.told()) == 1, "another vanishing"
 
@@ -99,11 +99,11 @@ def test_a_second_version_that_is_refused_is_told_and_what_is_being_written_is_n
     desk.shop.deliver("customers", DAYS[4], [customer(DAYS[4], n) for n in range(9)])
     (message,) = desk.told()
     assert message.title == (
-        f"warning: daily_customers: orders of {DAYS[2]} is there in a form that no run can use"
+        f"warning: daily_customers: orders of {DAYS[2]} is in a form that no run can use"
     )
     assert "there are 2 versions of the delivery" in message.body
     assert desk.told() == []
     second.unlink()
     assert [one.title for one in desk.told()] == [
-        f"well again: daily_customers: orders of {DAYS[2]} is in order again"
+        f"resolved: daily_customers: orders of {DAYS[2]} is in order again"
     ]

@@ -232,7 +232,7 @@ def test_while_it_works_here_no_other_backfill_can_begin(
     with FileLock(lock):
         done = typed("--redo", "all")
     assert isinstance(done.exception, TransientError)
-    assert "another backfill is being begun, or works with --local" in str(done.exception)
+    assert "another backfill is starting, or running with --local" in str(done.exception)
     assert len(days_of_runs(delivered)) == 2
 
 
@@ -251,7 +251,7 @@ def test_an_interruption_leaves_whole_days_and_says_how_to_go_on(
     done = typed("--verify-first", "1", "--days-per-run", "2")
     assert done.exit_code == 130, done.output
     assert "5 of 8 days done" in done.output
-    assert "stopped, or not begun" in done.output
+    assert "stopped, or not started" in done.output
     assert f"backfill --resume {backfill_id(delivered)}" in done.output
     monkeypatch.setattr(InThisProcess, "run", run_days)
     assert typed("--resume", backfill_id(delivered)).exit_code == 0
@@ -276,7 +276,7 @@ def test_days_that_others_have_begun_since_the_plan_are_left_to_them(
     done = agreed.invoke(cli, ["backfill", "--local", "--from", DAYS[0], "--to", DAYS[-1]])
     assert done.exit_code == 0, done.output
     assert "would run: 8 days" in done.output
-    assert f"{DAYS[0]}, {DAYS[1]}: left to others, who have begun meanwhile" in done.output
+    assert f"{DAYS[0]}, {DAYS[1]}: skipped: already started by another run" in done.output
     assert days_of_runs(delivered) == [DAYS[2:3], DAYS[3:]]
     assert len(published) == 1
 

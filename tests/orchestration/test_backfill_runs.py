@@ -151,7 +151,7 @@ def test_a_day_whose_run_died_and_is_to_be_started_again_is_in_flight(
     run_of(instance, shop, status=failed, tags={"dagster/will_retry": "false"})
     assert in_flight() == {}
     died = run_of(instance, shop, status=failed, tags={"dagster/will_retry": "true"})
-    assert in_flight() == {DAY: f"run {died[:8]}, which Dagster starts again,"}
+    assert in_flight() == {DAY: f"run {died[:8]} (to be retried by Dagster)"}
     # The other run has taken its place; how that one does is its own affair.
     instance.add_run_tags(died, {"dagster/auto_retry_run_id": "another"})
     assert in_flight() == {}

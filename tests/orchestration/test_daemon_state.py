@@ -40,7 +40,7 @@ def test_a_thread_that_stays_silent_is_named() -> None:
     state = _heard(BACKFILL=601, SENSOR=5)
     assert state.alive
     assert state.silent == ("BACKFILL",)
-    assert "nothing is heard of BACKFILL" in state.words
+    assert "without a heartbeat from BACKFILL" in state.words
 
 
 def test_words_say_since_when_the_daemon_is_dead() -> None:

@@ -254,9 +254,9 @@ def _run_killed_long_ago(shop: Shop, home: Home) -> None:
         (_schedule_off, ("dagster", _SCHEDULE), "warning", "is off", "turn it on"),
         (_sensor_off, ("dagster", _SENSOR), "warning", "is off", "turn it on"),
         (_sensor_fails, ("dagster", _SENSOR), "problem", "the disk is full", "ticks"),
-        (_run_killed_long_ago, ("dagster", "runs"), "problem", "for an hour of run", "terminate"),
+        (_run_killed_long_ago, ("dagster", "runs"), "problem", "for an hour from run", "terminate"),
         (_sensor_failed_once, ("dagster", _SENSOR), "warning", "1 of its last 2", "ticks"),
-        (_sensor_stopped_looking, ("dagster", _SENSOR), "problem", "though the daemon", "loads"),
+        (_sensor_stopped_looking, ("dagster", _SENSOR), "problem", "although the daemon", "loads"),
     ],
 )
 def test_one_thing_spoilt_changes_exactly_its_line(

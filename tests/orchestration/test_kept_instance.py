@@ -52,7 +52,7 @@ def test_settings_that_dagster_cannot_use_are_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("home_folder", "said"), [("/no/such/folder", "no such folder"), (".", "not a whole path")]
+    ("home_folder", "said"), [("/no/such/folder", "no such folder"), (".", "not absolute")]
 )
 def test_a_home_that_is_none_is_named_by_whatever_opens_it(
     monkeypatch: pytest.MonkeyPatch, home_folder: str, said: str

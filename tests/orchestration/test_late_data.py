@@ -84,7 +84,7 @@ def test_a_correction_that_comes_while_its_day_is_run_is_not_lost(desk: LateDesk
     )
     desk.correct(SECOND, orders=5)
     assert desk.tick() == []
-    assert desk.said == f"waiting for the end of run {run.run_id[:8]}, which works on {SECOND}"
+    assert desk.said == f"waiting: {SECOND} is being processed by run {run.run_id[:8]}"
 
     desk.instance.report_run_canceled(run)
     assert desk.tick() == [(SECOND, SECOND)]

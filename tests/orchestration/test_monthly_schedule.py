@@ -93,7 +93,7 @@ def test_a_month_is_asked_for_once_also_when_the_day_of_the_schedule_is_moved(
             tags=request.tags,
             raise_on_error=False,
         )
-    assert "2026-02-01 has been asked for already: run" in str(schedule.tick("2026-03-05T06:00"))
+    assert "2026-02-01 has already been requested: run" in str(schedule.tick("2026-03-05T06:00"))
     assert schedule.asked("2026-04-03T06:00") == ["2026-03-01"]
 
 
@@ -104,7 +104,7 @@ def test_before_the_first_month_and_after_the_last_it_skips_and_says_why(
     schedule = Schedule(tmp_path, rides, home, end="end: 2026-03-20\n")
     assert schedule.tick("2025-10-03T06:00") == "no month of the source rides is over yet"
     assert schedule.asked("2026-03-03T06:00") == ["2026-02-01"]
-    assert schedule.tick("2026-04-03T06:00") == "the source's last month, 2026-02-01, is past"
+    assert schedule.tick("2026-04-03T06:00") == "the source ended with 2026-02-01"
 
 
 def _pipelines(tmp_path: Path, rides: DbtProject, **changes: float) -> dict[str, Pipeline]:

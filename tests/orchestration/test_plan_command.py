@@ -83,7 +83,7 @@ def test_a_corrected_delivery_makes_its_day_stale_and_only_for_the_feed_looked_a
     done = typed(*RANGE, "--redo", "stale")
     assert would_run(done.output) == [(DAYS[4], "1", "orders: its delivery has changed since")]
     assert "would run: nothing" in typed(*RANGE, "--redo", "stale", "--feed", "customers").output
-    assert "--feed makes no difference" in " ".join(typed("--feed", "orders").output.split())
+    assert "--feed has no effect" in " ".join(typed("--feed", "orders").output.split())
 
 
 def test_a_correction_that_kept_its_files_size_and_time_is_seen_when_every_file_is_opened(
@@ -121,7 +121,7 @@ def test_failed_days_run_again_by_default_and_say_why_they_failed(
         assert days == DAYS[2]
         assert why.startswith("failed in extract on ")
         assert "[bold]nonsense[/bold]" in why
-        assert why.endswith("; what was published before is still there")
+        assert why.endswith("; what was published earlier is still there")
 
 
 def test_all_runs_every_day_and_says_what_it_was(published: Shop) -> None:
@@ -133,7 +133,7 @@ def test_all_runs_every_day_and_says_what_it_was(published: Shop) -> None:
 
 
 def test_the_time_is_estimated_from_the_runs_there_were(published: Shop) -> None:
-    assert "in one run, going by 1 earlier run" in typed(*RANGE, "--redo", "all").output
+    assert "in one run, based on 1 earlier run" in typed(*RANGE, "--redo", "all").output
 
 
 def test_a_plan_changes_nothing(published: Shop) -> None:

@@ -117,7 +117,7 @@ def test_a_failing_test_holds_all_tables_back(
         ran = refresh_reporting(shop, home)
     assert not ran.succeeded
     assert ran.steps("STEP_UP_FOR_RETRY") == []
-    assert "the reporting tables are left as they were" in ran.error
+    assert "the reporting tables are unchanged" in ran.error
     assert FAILING in ran.error
     assert ran.failed_checks() == {None: {FAILING}}
     assert len(ran.checks) == len(shop.pipeline.project.tests_of("daily_customers_reporting"))
@@ -183,7 +183,7 @@ def test_a_model_that_does_not_run_is_not_tried_again(
 def test_before_anything_is_published_it_says_what_to_do(shop: Shop, home: Home) -> None:
     ran = refresh_reporting(shop, home)
     assert ran.steps("STEP_UP_FOR_RETRY") == []
-    assert "nothing was published yet (run a partition first)" in ran.error
+    assert "nothing has been published yet (run a partition first)" in ran.error
 
 
 def test_a_run_of_everything_refreshes_from_what_it_has_published(shop: Shop, home: Home) -> None:

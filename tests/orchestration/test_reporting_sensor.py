@@ -32,7 +32,7 @@ from tests.support.warehouse import query
 from tests.warehouse.test_connection import held
 
 DAYS = [f"2026-03-{day:02}" for day in range(1, 7)]
-NOTHING = "nothing was published that the reporting tables do not hold"
+NOTHING = "the reporting tables hold everything that is published"
 HOUR = timedelta(hours=1)
 STARTED, QUEUED = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.QUEUED
 

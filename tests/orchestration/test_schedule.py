@@ -71,7 +71,7 @@ def test_moving_the_hour_does_not_run_a_day_twice(schedule: Schedule) -> None:
             tags=request.tags,
             raise_on_error=False,
         )
-    said = f"2026-03-08 has been asked for already: run {run.run_id}"
+    said = f"2026-03-08 has already been requested: run {run.run_id}"
     assert schedule.tick(date(2026, 3, 9), 4) == said
     (next_day,) = schedule.tick(date(2026, 3, 10), 4)
     assert next_day.partition_key == "2026-03-09"  # pyright: ignore[reportAttributeAccessIssue]
@@ -104,8 +104,8 @@ def test_around_a_change_of_clocks_each_day_is_asked_for_once(
     [
         (date(2026, 3, 1), "no day of the source shop is over yet"),
         (date(2026, 2, 27), "no day of the source shop is over yet"),
-        (date(2026, 3, 6), "the source's last day, 2026-03-04, is past"),
-        (date(2027, 1, 1), "the source's last day, 2026-03-04, is past"),
+        (date(2026, 3, 6), "the source ended with 2026-03-04"),
+        (date(2027, 1, 1), "the source ended with 2026-03-04"),
     ],
 )
 def test_before_the_first_day_and_after_the_last_it_skips_and_says_why(

@@ -58,7 +58,7 @@ def test_what_needs_attention_is_listed_with_its_reason(mixed: Shop) -> None:
     shown = typed(*RANGE).output
     assert "3 days to look at" in shown
     assert " failed in extract on" in shown
-    assert "missing: loaded, but no run has got as far as" in shown
+    assert "missing: loaded, but no run has published it" in shown
     assert "missing: never run" in shown
 
 
@@ -140,7 +140,7 @@ def test_one_day_that_failed_shows_every_attempt(mixed: Shop) -> None:
 
 
 def test_one_day_that_nobody_tried_says_so(mixed: Shop) -> None:
-    assert "no run has tried it" in typed("--day", NEVER).output
+    assert "no run has attempted it yet" in typed("--day", NEVER).output
 
 
 def test_days_made_by_older_code_are_stale(mixed: Shop) -> None:
@@ -193,7 +193,7 @@ def test_where_dagsters_record_tells_another_story_the_ledgers_is_shown_and_both
     done = typed("--from", DAYS[0], "--to", DAYS[2])
     assert done.exit_code == 0
     assert "Dagster's record differs on 1 day" in done.output
-    assert "Dagster has no record of 1 day" in done.output
+    assert "Dagster has no record of 1 published day" in done.output
 
 
 def test_a_warehouse_that_was_lost_makes_its_days_missing_whatever_dagster_remembers(
@@ -239,7 +239,7 @@ def test_days_that_a_run_works_on_are_running_and_a_plan_leaves_them_alone(
     ("arguments", "said"),
     [
         (["--day", "2026-02-30"], "is not a day"),
-        (["--day", DAYS[0], "--from", DAYS[0]], "--day is about one day"),
+        (["--day", DAYS[0], "--from", DAYS[0]], "--day shows a single day"),
         (["--to", "2999-01-01"], "2999-01-01 is not over yet"),
         (["--from", DAYS[1], "--to", DAYS[0]], "is reversed"),
     ],

@@ -110,7 +110,7 @@ def test_a_run_that_fails_on_a_waived_day_leaves_it_waived(terminal: Shop) -> No
 def test_a_waiver_can_be_taken_back(terminal: Shop) -> None:
     typed("waive", "--from", LOST, "--reason", REASON)
     done = typed("waive", "--from", LOST, "--undo")
-    assert (done.exit_code, done.output) == (0, f"{LOST}: 1 day owed again\n")
+    assert (done.exit_code, done.output) == (0, f"{LOST}: 1 day expected again\n")
     assert kinds(LOST) == ["failed"]
 
 

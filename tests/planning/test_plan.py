@@ -20,7 +20,7 @@ STATES: dict[str, State] = {
     "published": State(DAY, "published"),
     "empty": State(DAY, "empty"),
     "waived": State(DAY, "waived", ("waived by eve",), OLD),
-    "running": State(DAY, "running", ("run 0a1b works on it",), OLD),
+    "running": State(DAY, "running", ("being processed by run 0a1b",), OLD),
 }
 RUNS: dict[Redo, set[str]] = {
     "missing": {"missing", "failed", "failed, stale"},
@@ -67,4 +67,4 @@ def test_why_a_day_runs_is_why_it_needs_to() -> None:
 
 def test_a_day_that_is_left_although_something_is_wrong_says_so() -> None:
     reason = decided(STATES["stale"], "missing").reason
-    assert reason == "stale, which --redo missing does not ask for"
+    assert reason == "stale, which --redo missing leaves alone"

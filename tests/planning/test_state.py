@@ -72,7 +72,7 @@ def test_a_day_that_nobody_tried_is_missing() -> None:
 def test_a_day_whose_run_ended_before_publishing_is_missing_and_says_so() -> None:
     found = state_of(Known(loaded=LOADED))
     assert found.kind == "missing"
-    assert found.reasons == ("loaded, but no run has got as far as publishing it",)
+    assert found.reasons == ("loaded, but no run has published it yet",)
 
 
 def test_a_failed_day_says_at_which_stage_when_and_why() -> None:
@@ -90,7 +90,7 @@ def test_a_day_that_failed_several_times_says_since_when() -> None:
 def test_a_failed_day_says_that_something_older_is_still_published() -> None:
     found = state_of(replace(PUBLISHED, failures={DAY: FAILURE}))
     assert found.kind == "failed"
-    assert found.reasons[1:] == ("what was published before is still there",)
+    assert found.reasons[1:] == ("what was published earlier is still there",)
 
 
 CHANGED = SourceChange("orders", DAY, "changed", "def")
@@ -99,7 +99,7 @@ STALE = {
     "raw": (
         replace(PUBLISHED, loaded={DAY: {"orders": LoadedContent("xyz")}}),
         {},
-        "another delivery is loaded than the one that is published",
+        "raw holds a different delivery from the published one",
     ),
     "source": (PUBLISHED, {"changes": (CHANGED,)}, "orders: its delivery has changed since"),
 }
@@ -157,4 +157,4 @@ def test_a_waived_day_that_was_tried_in_spite_of_it_says_how_that_went() -> None
 )
 def test_a_day_that_a_run_works_on_is_running_whatever_it_was(known: Known) -> None:
     found = state_of(known, running="run 0a1b")
-    assert (found.kind, found.reasons) == ("running", ("run 0a1b works on it",))
+    assert (found.kind, found.reasons) == ("running", ("being processed by run 0a1b",))

@@ -44,5 +44,5 @@ def test_versions_count_up_as_people_count_in_whichever_order_they_are_found(
 )
 def test_what_has_no_order_is_not_given_one(found: tuple[str, ...]) -> None:
     for order in permutations(found):
-        with pytest.raises(ValueError, match="nobody can say which of .* is newer"):
+        with pytest.raises(ValueError, match="it is unclear which of .* is newer"):
             highest(order)

@@ -547,14 +547,14 @@ def test_a_typed_value_keeps_its_meaning(
             {"type": "date"},
             wall("2026-03-09 01:00"),
             pa.timestamp("us"),
-            "'2026-03-09 01:00:00' has a time, so it is no date",
+            "'2026-03-09 01:00:00' has a time, so it is not a date",
         ),
         # Midnight in UTC is no midnight in London.
         (
             {"type": "date"},
             datetime(2026, 7, 1, tzinfo=UTC),
             pa.timestamp("us", "UTC"),
-            "'2026-07-01 00:00:00+00' has a time, so it is no date",
+            "'2026-07-01 00:00:00+00' has a time, so it is not a date",
         ),
         (
             {"type": "timestamp"},
@@ -615,7 +615,7 @@ def test_typed_times_with_a_zone_are_instants_and_others_wall_clock_times(unit: 
         ("text", pa.binary(), "values of type BLOB cannot be loaded as text"),
         ("date", pa.int64(), "values of type BIGINT cannot be loaded as date"),
         ("timestamp", pa.date32(), "values of type DATE cannot be loaded as timestamp"),
-        ("timestamp", pa.int64(), "if they count from 1970, say 'format: epoch_seconds'"),
+        ("timestamp", pa.int64(), "if they count from 1970, set 'format: epoch_seconds'"),
         ("timestamp", pa.decimal256(60, 2), "DuckDB cannot read a delivered column"),
     ],
 )

@@ -90,7 +90,7 @@ def test_versions_without_an_order_are_refused_whatever_the_feed_says(
     tmp_path: Path, window: Window
 ) -> None:
     deliver(tmp_path, "2026-03-01-v1.csv", "2026-03-01-vnew.csv")
-    with pytest.raises(DeliveryError, match="nobody can say which of '1' and 'new' is newer"):
+    with pytest.raises(DeliveryError, match="it is unclear which of '1' and 'new' is newer"):
         place_of(feed(tmp_path / "{date}-v{version}.csv"), window)
 
 

@@ -77,7 +77,7 @@ def test_a_quiet_file_counts_when_it_has_been_quiet_for_long_enough(
     if is_taken:
         assert folder.read({"quiet_for": 60}).row_count == 2
     else:
-        with pytest.raises(NotReadyError, match=r"counts when it has been quiet for 60 seconds"):
+        with pytest.raises(NotReadyError, match=r"accepted once it has not changed for 60 seconds"):
             folder.read({"quiet_for": 60})
 
 
@@ -97,7 +97,7 @@ def test_a_marked_file_counts_when_its_marker_is_there_and_no_older_than_the_fil
     assert folder.read(rule).row_count == 2
     # A correction is being written: the marker is the earlier file's.
     folder.change(folder.file, ago=10)
-    with pytest.raises(NotReadyError, match=r"it was changed after .*written anew"):
+    with pytest.raises(NotReadyError, match=r"it was changed after .*written again"):
         folder.read(rule)
     folder.beside(name, ago=10)
     folder.change(folder.file, ago=10)
@@ -138,7 +138,7 @@ def test_a_file_with_a_manifest_counts_when_it_is_what_that_states(
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        ('{"rows": 2, "si', "is not whole JSON"),
+        ('{"rows": 2, "si', "is not complete JSON"),
         ({"size": len(CSV) + 1}, f"states {len(CSV) + 1} bytes, the file has {len(CSV)}"),
         ({"sha256": "0" * 64}, f"states sha256 {'0' * 64}, the file has {SHA}"),
         ({"rows": 2, "sha256": "0" * 64}, "states sha256"),
@@ -159,8 +159,8 @@ def test_a_file_that_is_not_what_its_manifest_states_is_not_complete_yet(
     [
         ({"rows": 3}, "the manifest states 3 rows, the delivery has 2"),
         ({"rows": 3, "size": len(CSV)}, "the manifest states 3 rows, the delivery has 2"),
-        ({"count": 2}, "the manifest states nothing of the delivery"),
-        ([2], "the manifest states nothing of the delivery"),
+        ({"count": 2}, "the manifest states nothing about the delivery"),
+        ([2], "the manifest states nothing about the delivery"),
         ({"rows": "2"}, "the manifest's 'rows' is '2'"),
         ({"size": True}, "the manifest's 'size' is True"),
         ({"sha256": "abc"}, "the manifest's 'sha256' is 'abc'"),
@@ -201,7 +201,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_not_complete_yet(
         return real(path, feed)
 
     monkeypatch.setitem(reading._FILE_READERS, "csv", slow)
-    with pytest.raises(NotReadyError, match="it was changed while it was read"):
+    with pytest.raises(NotReadyError, match="it changed while it was being read"):
         folder.read(None)
 
 

@@ -264,7 +264,7 @@ def test_a_key_given_twice_is_refused_with_both_lines(refuse: Refuse) -> None:
         ("name: !shop x", "name: could not determine a constructor for the tag '!shop'"),
         ("name: !!python/name:os.system x", "name: could not determine a constructor"),
         ("x-a: {<<: 5}", "x-a: << takes a mapping, or a list of them"),
-        ("x-a: {? [a, b] : c}", "x-a: has a key that is not a text"),
+        ("x-a: {? [a, b] : c}", "x-a: has a key that is not text"),
         ("x-a: &a [*a]", "x-a[0]: refers to itself"),
     ],
 )
@@ -296,7 +296,7 @@ def test_yaml_that_is_no_plain_data_is_refused(refuse: Refuse, text: str, words:
         ("missing: empy", "missing", "must be 'fail' or 'empty'; did you mean 'empty'?"),
         ("missing: {weekday: [monday]}", "missing.weekday", "did you mean 'weekdays'?"),
         ("missing: {weekdays: [Saturday]}", "missing.weekdays[0]", "did you mean 'saturday'?"),
-        ("missing: {dates: [2026-02-30]}", "missing.dates[0]", "2026-02-30 is not a day of the"),
+        ("missing: {dates: [2026-02-30]}", "missing.dates[0]", "2026-02-30 is not a calendar date"),
         ("missing: {dates: [20260301]}", "missing.dates[0]", "20260301 is not a day; write it as"),
         ("missing: {dates: 2026-03-01}", "missing.dates", "must be a list, such as [a, b]"),
         ("encoding: utf8x", "encoding", "unknown encoding 'utf8x'; use a name such as utf-8"),
@@ -304,15 +304,15 @@ def test_yaml_that_is_no_plain_data_is_refused(refuse: Refuse, text: str, words:
         ("delimiter: ';;'", "delimiter", "must be one character"),
         ("delimiter: ''", "delimiter", "must be one character"),
         ("delimiter: '\"'", "delimiter", "must be one character, and neither a double quote"),
-        ("delimiter: 1", "delimiter", "must be a text, but YAML reads 1 as a number: write '1'"),
+        ("delimiter: 1", "delimiter", "must be text, but YAML reads 1 as a number: write '1'"),
         (
             "encoding: off",
             "encoding",
-            "must be a text, but YAML reads off as a yes or no: write 'off'",
+            "must be text, but YAML reads off as a yes or no: write 'off'",
         ),
         ("encoding: 2026-03-01", "encoding", "YAML reads 2026-03-01 as a date: write '2026-03-01'"),
-        ("encoding: [a]", "encoding", "must be a text, not a list"),
-        ("delimiter:", "delimiter", "must be a text, but there is none"),
+        ("encoding: [a]", "encoding", "must be text, not a list"),
+        ("delimiter:", "delimiter", "must be text, but there is none"),
         ("quarantine_threshold: 5", "quarantine_threshold", "must be less than or equal to 1"),
         ("quarantine_threshold: yes", "quarantine_threshold", "must be a number"),
         ("key: id", "key", "must be a list, such as [a, b]"),
@@ -346,9 +346,13 @@ def test_a_mistake_in_a_feed_is_told_with_its_line_and_key(
     [
         ("{typ: integer}", "typ", "there is no such key; did you mean 'type'?"),
         ("{type: int}", "type", "unknown type 'int'; use text, integer, double, boolean, date"),
-        ("{type: 'decimal(39,2)'}", "type", "decimal(39,2) is no decimal: it takes 1 to 38 digits"),
+        (
+            "{type: 'decimal(39,2)'}",
+            "type",
+            "decimal(39,2) is not a decimal type: it takes 1 to 38 digits",
+        ),
         ("{type: 'decimal(4,5)'}", "type", "no more of them after the point"),
-        ("{type: 5}", "type", "must be a text, but YAML reads 5 as a number: write '5'"),
+        ("{type: 5}", "type", "must be text, but YAML reads 5 as a number: write '5'"),
         ("{constant: no}", "constant", "YAML reads no as a yes or no: write 'no'"),
         ("{constant: 007}", "constant", "YAML reads 007 as a number: write '007'"),
         ("{constant: n/a, type: integer}", "constant", "'n/a' is not an integer"),
@@ -373,10 +377,10 @@ def test_a_mistake_in_a_feed_is_told_with_its_line_and_key(
         ),
         ("{type: double, thousands: '.', decimal_point: '.'}", "", "are the same character"),
         ("{type: double, thousands: '-'}", "thousands", "must be ',', '.', ' '"),
-        ("{type: date, format: '%d/%m'}", "", "the format '%d/%m' does not say the year"),
-        ("{type: date, format: '%Y'}", "", "does not say the month and the day"),
+        ("{type: date, format: '%d/%m'}", "", "the format '%d/%m' lacks the year"),
+        ("{type: date, format: '%Y'}", "", "lacks the month and the day"),
         ("{type: date, format: '%Y-%m-%d %H'}", "", "a date's format takes no %H"),
-        ("{type: date, format: epoch_seconds}", "", "does not say the year"),
+        ("{type: date, format: epoch_seconds}", "", "lacks the year"),
         ("{type: timestamp, format: '%Y-%m-%d %Q'}", "", "'%Q' is not supported in a format"),
         ("{type: timestamp, format: '%Y-%m-%d %'}", "", "'%' is not supported in a format"),
         ("{type: timestamp, format: '%Y-%m-%d %I:%M'}", "", "%I (hours from 1 to 12) and %p"),
@@ -422,11 +426,11 @@ def test_a_mistake_in_a_column_is_told_with_its_line_and_key(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("name: shop", "name: Shop", "name: 'Shop' is no name: use lower-case letters"),
+        ("name: shop", "name: Shop", "name: 'Shop' is not a valid name: use lower-case letters"),
         ("name: shop", "names: shop", "names: there is no such key; did you mean 'name'?"),
-        ("name: shop", "name: yes", "name: must be a text, but YAML reads yes as a yes or no"),
-        ("  orders:", "  Orders:", "feeds.Orders: 'Orders' is no name"),
-        ("      id: {}", "      _id: {}", "feeds.orders.columns._id: '_id' is no name"),
+        ("name: shop", "name: yes", "name: must be text, but YAML reads yes as a yes or no"),
+        ("  orders:", "  Orders:", "feeds.Orders: 'Orders' is not a valid name"),
+        ("      id: {}", "      _id: {}", "feeds.orders.columns._id: '_id' is not a valid name"),
         ("      id: {}", "      id:", "feeds.orders.columns.id: must be a mapping, with a key on"),
         ("2026-01-01", "20260101", "start: 20260101 is not a day; write it as YYYY-MM-DD"),
         ("2026-01-01", "2026-01-01 10:00:00", "start: datetime.datetime(2026, 1, 1, 10, 0) is not"),
@@ -463,7 +467,10 @@ def test_a_missing_key_is_told_where_it_belongs(
 
 def test_an_unquoted_decimal_in_braces_is_explained(refuse: Refuse) -> None:
     error = refuse(feed(columns="price: {type: decimal(18,4)}"))
-    assert "'decimal(18' is no decimal: write it in quotes, such as 'decimal(18,4)'" in error.what
+    assert (
+        "'decimal(18' is not a decimal type: write it in quotes, such as 'decimal(18,4)'"
+        in error.what
+    )
 
 
 # What is said of paths and functions
@@ -561,8 +568,12 @@ def test_a_function_is_found(load: Load) -> None:
 @pytest.mark.parametrize(
     ("function", "options", "words"),
     [
-        ("shop_feeds.orders", "{}", "'shop_feeds.orders' has not the form package.module:function"),
-        ("'shop_feeds:'", "{}", "has not the form package.module:function"),
+        (
+            "shop_feeds.orders",
+            "{}",
+            "'shop_feeds.orders' does not have the form package.module:function",
+        ),
+        ("'shop_feeds:'", "{}", "does not have the form package.module:function"),
         ("no_such_feeds:orders", "{}", "ModuleNotFoundError: No module named 'no_such_feeds'"),
         ("broken_feeds:orders", "{}", "ModuleNotFoundError in broken_feeds.py line 1: No module"),
         (
@@ -570,7 +581,7 @@ def test_a_function_is_found(load: Load) -> None:
             "{}",
             "AttributeError: module 'shop_feeds' has no attribute 'nosuch'",
         ),
-        ("shop_feeds:NUMBER", "{}", "shop_feeds:NUMBER is no function but of type int"),
+        ("shop_feeds:NUMBER", "{}", "shop_feeds:NUMBER is not a function but of type int"),
         ("shop_feeds:orders", "{page: 2}", "got an unexpected keyword argument 'page'"),
     ],
 )

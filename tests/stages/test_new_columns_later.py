@@ -110,7 +110,7 @@ def test_a_copy_that_differs_in_what_both_have_is_a_conflict_all_the_same(
     run_stages(published.pipeline, [REDONE])
     path = published.settings.warehouse_path
     ((reason,),) = query(path, "select reason from ops.quarantine where kind = 'conflict'")
-    assert ": payload not as in the message delivered first" in reason
+    assert ": differs from the message delivered first" in reason
 
 
 def test_a_difference_in_the_new_column_is_a_conflict_once_both_days_have_it(

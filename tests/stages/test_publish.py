@@ -129,11 +129,11 @@ class TestColumnsOfAMart:
         [
             (
                 "alter table main.fct_orders drop column country",
-                "no longer makes country: nothing was published",
+                "no longer has country: nothing was published",
             ),
             (
                 "alter table main.fct_orders rename column country to land",
-                "no longer makes country: nothing was published",
+                "no longer has country: nothing was published",
             ),
             (
                 "alter table main.fct_orders alter column units type integer",

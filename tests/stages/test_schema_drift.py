@@ -178,7 +178,7 @@ def test_a_compacted_warehouse_says_the_same(things: OneFeed) -> None:
         (NEW, False, True, "new column 'loyalty'"),
         (NO_PHONE, False, True, "absent column 'phone'"),
         (RENAMED, False, False, "renamed column 'email', probably 'e_mail' now"),
-        (None, True, True, "no columns to look at"),
+        (None, True, True, "no columns to check"),
     ],
 )
 def test_the_check_of_columns_warns_of_what_the_feed_allows_and_fails_of_what_it_does_not(

@@ -187,7 +187,7 @@ def test_a_delivery_without_its_marker_is_compared_as_it_lies(
     verified.deliver("orders", OTHER, [line(OTHER, 1)])
     (found,) = findings(verified)
     assert (found.partition_key, found.place) == (OTHER, "source")
-    assert "the delivery has changed: 1 rows, it was 22" in found.what
+    assert "the delivery has changed: 1 rows, was 22" in found.what
 
 
 def test_a_delivery_that_comes_for_an_empty_day_is_noticed(verified: Shop) -> None:

@@ -130,7 +130,7 @@ def test_reading_makes_no_file_and_says_what_to_run_first(tmp_path: Path, door: 
 def test_a_folder_that_cannot_be_made_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     warehouse = Warehouse(tmp_path / "file" / "warehouse.duckdb", lock_timeout=60)
-    with pytest.raises(ConfigError, match="folder cannot be made"), warehouse.write():
+    with pytest.raises(ConfigError, match="folder cannot be created"), warehouse.write():
         pass
 
 

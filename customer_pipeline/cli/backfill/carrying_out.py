@@ -94,7 +94,7 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
         code = _INTERRUPTED
     except DaemonIsSilentError as error:
         _say(flow.console, error)
-        silent = dict.fromkeys(course.keys, "not done when the daemon fell silent")
+        silent = dict.fromkeys(course.keys, "not done when the daemon stopped responding")
         course.unfinished, course.left, code = silent | course.unfinished, True, 1
     except PipelineError as error:
         if not course.keys:
@@ -104,11 +104,11 @@ def _see_through(flow: Flow, *, wait: bool) -> int:
         say_how_to_go_on(flow.console, flow.backfill_id)
         return 1
     if not course.keys:
-        flow.console.print("Nothing to launch: others have begun it meanwhile.")
+        flow.console.print("Nothing to launch: another run has already started it.")
         return code
     if course.left and not code:
         flow.console.print(
-            f"backfill [bold]{flow.backfill_id}[/bold] goes on by itself: see customer-pipeline"
+            f"backfill [bold]{flow.backfill_id}[/bold] continues by itself: see customer-pipeline"
             f" status{flow.pipeline.option}, or the UI under Runs, Backfills"
         )
         return 0
@@ -151,14 +151,14 @@ def _worker(
     with kept_instance() as instance:
         if instance is None:
             raise ConfigError(
-                "DAGSTER_HOME is not set, so no daemon can be asked",
+                "DAGSTER_HOME is not set, so there is no daemon to run it",
                 where="backfill",
-                todo="export DAGSTER_HOME=$PWD/.dagster_home, or do it here with --local",
+                todo="export DAGSTER_HOME=$PWD/.dagster_home, or run it here with --local",
             )
         state = daemon_state(instance, datetime.now(UTC))
         if not state.alive:
             raise ConfigError(
-                state.words, where="backfill", todo=f"{HOW_TO_START}; or do it here with --local"
+                state.words, where="backfill", todo=f"{HOW_TO_START}; or run it here with --local"
             )
         limit = checked_limit(instance, asked.max_active_runs)
         calendar = pipeline.partitions.complete_keys(datetime.now(UTC))
@@ -174,5 +174,7 @@ def _agree(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ConfigError("nobody is there to agree to it", where="backfill", todo="say --yes")
+        raise ConfigError(
+            "cannot ask for confirmation: no terminal", where="backfill", todo="give --yes"
+        )
     typer.confirm(f"Run {what}?", abort=True)

@@ -39,11 +39,11 @@ class Claim:
         path = Path(self.lock.lock_file)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with console.status("waiting for another backfill to be begun"):
+            with console.status("waiting while another backfill starts"):
                 self.lock.acquire()
         except Timeout:
             raise TransientError(
-                "another backfill is being begun, or works with --local",
+                "another backfill is starting, or running with --local",
                 where=str(path),
                 todo="try again when it has ended",
             ) from None

@@ -27,12 +27,12 @@ def backfill(
     first: FirstKey = None,
     last: LastKey = None,
     redo: Annotated[
-        Redo, typer.Option(help="as for plan: missing also takes failed ones")
+        Redo, typer.Option(help="as for plan: missing includes failed ones")
     ] = "missing",
     feeds: ComparedFeeds = None,
     verify_first: Annotated[
         int,
-        typer.Option(min=0, help="so many run alone and are verified, before the rest starts"),
+        typer.Option(min=0, help="run and verify this many first"),
     ] = 1,
     longest_run: Annotated[
         int | None,
@@ -40,33 +40,37 @@ def backfill(
             "--partitions-per-run",
             "--days-per-run",
             min=1,
-            help="default: all without a gap in one run",
+            help="default: one run for each stretch without gaps",
         ),
     ] = None,
     max_active_runs: Annotated[
         int | None, typer.Option(min=1, help="default: what Dagster's instance allows")
     ] = None,
-    newest_first: Annotated[bool, typer.Option("--newest-first", help="not oldest first")] = False,
-    reason: Annotated[str, typer.Option(help="kept in the ledger, and on the runs")] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    newest_first: Annotated[
+        bool, typer.Option("--newest-first", help="run the newest first, not the oldest")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="kept in the ledger and on the runs")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="leave when the last of it is launched")
+        bool, typer.Option("--no-wait", help="return once everything is launched")
     ] = False,
     local: Annotated[
         bool, typer.Option("--local", help="in this process, one run at a time, without a daemon")
     ] = False,
     resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="instead: what is left of a backfill")
+        str | None, typer.Option(metavar="ID", help="instead: run what is left of a backfill")
     ] = None,
     change: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="give one that runs another --max-active-runs"),
+        typer.Option(metavar="ID", help="change --max-active-runs of a running backfill"),
     ] = None,
-    cancel: Annotated[str | None, typer.Option(metavar="ID", help="stop one that runs")] = None,
+    cancel: Annotated[
+        str | None, typer.Option(metavar="ID", help="stop a running backfill")
+    ] = None,
 ) -> None:
     """Run days (months, ...) through the whole pipeline, with Dagster's backfills, or here with --local.
 
-    The first ones run alone, and are verified before any other starts.
+    The first ones run alone and are verified before any other starts.
     Exit code 0 only when all are done and verified.
     """
     from customer_pipeline.orchestration.location import build_pipeline
@@ -85,7 +89,7 @@ def backfill(
         pipeline = build_pipeline(settings, name)
     if local and (no_wait or max_active_runs):
         raise ConfigError(
-            "--local does one run at a time, and waits for it",
+            "--local does one run at a time and waits for it",
             where="backfill",
             todo="leave out --no-wait and --max-active-runs",
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from customer_pipeline.cli.instance import kept_instance
+from customer_pipeline.cli.keys import counted
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.warehouse.backfills import Backfill
 
@@ -40,8 +41,8 @@ def cancel_backfill(console: Console, pipeline: Pipeline, backfill: Backfill) ->
     with console.status("asking Dagster"):
         cancel([one.backfill_id for one in active])
     console.print(
-        f"backfill {backfill_id} is being cancelled: nothing more of it starts, and what runs is"
-        f" stopped within half a minute; {pipeline.partitions.one} is published whole or not at all"
+        f"backfill {backfill_id} is being cancelled: none of its runs starts any more, and active"
+        f" ones are stopped within half a minute; {pipeline.partitions.one} is published whole or not at all"
     )
 
 
@@ -76,13 +77,14 @@ def change_limit(
                 time.sleep(1)
     if not changed:
         raise _nothing_under_way(backfill_id)
-    console.print(f"at most {active_runs} at once from now on; {changed} runs are left")
+    most, left = counted(active_runs, "run"), counted(changed, "run")
+    console.print(f"from now on at most {most} at once; {left} left")
 
 
 def _known(instance: DagsterInstance | None) -> DagsterInstance:
     if instance is None:
         raise ConfigError(
-            "DAGSTER_HOME is not set, so it is not known what is under way",
+            "DAGSTER_HOME is not set, so active backfills are unknown",
             where="backfill",
             todo="export DAGSTER_HOME=$PWD/.dagster_home",
         )
@@ -91,5 +93,7 @@ def _known(instance: DagsterInstance | None) -> DagsterInstance:
 
 def _nothing_under_way(backfill_id: str) -> ConfigError:
     return ConfigError(
-        f"nothing of backfill {backfill_id} is under way", where="backfill", todo="see the UI"
+        f"no run of backfill {backfill_id} is active",
+        where="backfill",
+        todo="see the UI under Runs, Backfills",
     )

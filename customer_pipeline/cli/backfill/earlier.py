@@ -41,13 +41,13 @@ def earlier(
         raise ConfigError(
             f"there is no backfill {backfill_id}",
             where="backfill",
-            todo="its id was printed when it began",
+            todo="give the id that was printed when it began",
         )
     if pipeline not in (None, found.pipeline):
         raise ConfigError(
-            f"backfill {found.backfill_id} is one of {found.pipeline}, not of {pipeline}",
+            f"backfill {found.backfill_id} belongs to {found.pipeline}, not to {pipeline}",
             where="backfill",
-            todo="leave --pipeline out",
+            todo="leave out --pipeline",
         )
     return build_pipeline(settings, found.pipeline), found
 
@@ -61,9 +61,9 @@ def resumed(begun: Backfill, asked: Asked, *, named: bool) -> Asked:
     """
     if named:
         raise ConfigError(
-            "--resume is about what that backfill was asked for",
+            "--resume runs what is left of that backfill",
             where="backfill",
-            todo="leave --from and --to out",
+            todo="leave out --from and --to",
         )
     return replace(
         asked,

@@ -114,7 +114,7 @@ class Flow:
         decisions = self.asked.decide(found.states)
         left = [one.partition_key for one in decisions if not one.runs]
         if left and len(left) < len(keys):
-            self.console.print(f"{self._few(left)}: left to others, who have begun meanwhile")
+            self.console.print(f"{self._few(left)}: skipped: already started by another run")
         return self.asked.in_order([one.partition_key for one in decisions if one.runs])
 
     def _begin(self, keys: Sequence[str], which: str) -> None:

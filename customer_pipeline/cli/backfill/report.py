@@ -30,7 +30,7 @@ def report(
     keys, noun = sorted(course.keys), pipeline.partitions.noun
     tally = read_tally(pipeline, backfill_id, keys)
     words = dict(_words(keys, tally, course))
-    not_done = f", [red]{counted(len(words), noun)} not[/red]" if words else ""
+    not_done = f", [red]{counted(len(words), noun)} not done[/red]" if words else ""
     rows = f", {tally.rows:,} source rows" if tally.rows else ""
     console.print(
         f"\nbackfill [bold]{backfill_id}[/bold]: {len(tally.done)} of {counted(len(keys), noun)} done in"
@@ -45,8 +45,8 @@ def report(
     other_code = len(versions) - versions.count(pipeline.code_version)
     if other_code:
         console.print(
-            f"[yellow]{counted(other_code, noun)} published by other code than this command's: reload the"
-            " code location (in the UI under Deployment), and run with --redo stale[/yellow]"
+            f"[yellow]{counted(other_code, noun)} published by code other than this command's: reload"
+            " the code location (in the UI under Deployment), and run with --redo stale[/yellow]"
         )
     well = not (words or course.findings or other_code)
     if not well:
@@ -67,12 +67,12 @@ def _words(keys: Sequence[str], tally: Tally, course: Course) -> Iterator[tuple[
         elif course.held_back:
             yield key, f"not started: {course.held_back}"
         elif course.left:
-            yield key, "stopped, or not begun"
+            yield key, "stopped, or not started"
         else:
             yield (
                 key,
-                "its run succeeded, but this warehouse has no word of it: the daemon seems to use"
-                " other settings (CUSTOMER_PIPELINE_*) than this command",
+                "its run succeeded, but this warehouse has no record of it: the daemon seems to"
+                " use other settings (CUSTOMER_PIPELINE_*) than this command",
             )
 
 
@@ -85,9 +85,9 @@ def _differences(course: Course, noun: str) -> Table:
 
 def say_how_to_go_on(console: Console, backfill_id: str, *, after_mending: bool = False) -> None:
     """Print the next command, on one line, so that it can be copied."""
-    mend = "mend what the table says, then " if after_mending else ""
+    mend = "fix what the table reports, then " if after_mending else ""
     console.print(
-        f"Next: {mend}go on with exactly what is left:"
+        f"Next: {mend}continue with exactly what is left:"
         f" [bold]customer-pipeline backfill --resume {backfill_id}[/bold]",
         highlight=False,
         soft_wrap=True,

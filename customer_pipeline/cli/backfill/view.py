@@ -94,12 +94,12 @@ class View:
         )
         runs = [_line(run) for run in self._working[:_RUNS_SHOWN]]
         if more := len(self._working) - len(runs):
-            runs.append(Text(f"  … and {more} more at work", style="bright_black"))
+            runs.append(Text(f"  … and {more} more active", style="bright_black"))
         if self._waiting:
-            waits = "run waits" if self._waiting == 1 else "runs wait"
-            runs.append(Text(f"  {self._waiting} {waits} for a turn", style="bright_black"))
+            waits = "run is waiting" if self._waiting == 1 else "runs are waiting"
+            runs.append(Text(f"  {self._waiting} {waits} to start", style="bright_black"))
         if not self._working and not self._waiting:
-            runs.append(Text("  waiting for Dagster to begin", style="bright_black"))
+            runs.append(Text("  waiting for Dagster to start", style="bright_black"))
         failed = sorted(self._tally.failed.items(), key=lambda one: one[1].finished_at)
         failures = [
             Text.assemble(
@@ -117,8 +117,7 @@ class View:
         return Text.assemble(
             f"{len(tally.done)} of {counted(self._size, self._noun)} done",
             *([(f", {len(tally.failed)} failed", STYLES["failed"])] if tally.failed else []),
-            f", {len(self._working)} at work" if len(self._working) == 1 else "",
-            f", {len(self._working)} runs at work" if len(self._working) > 1 else "",
+            f", {counted(len(self._working), 'run')} active" if self._working else "",
             f", {tally.rows:,} rows" if tally.rows else "",
         )
 

@@ -143,7 +143,7 @@ class ByTheDaemon:
         state = daemon_state(self.instance, datetime.now(UTC))
         if not state.alive:
             raise DaemonIsSilentError(
-                f"{state.words}; Dagster goes on with the backfill as soon as one runs again",
+                f"{state.words}; Dagster continues the backfill as soon as one runs again",
                 where="daemon",
                 todo=HOW_TO_START,
             )
@@ -191,9 +191,11 @@ def _unfinished(found: Progress, asked: Sequence[str]) -> dict[str, str]:
     for key in asked:
         run = newest.get(key)
         if run is None:
-            reasons[key] = found.error or "cancelled before a run of it began"
+            reasons[key] = found.error or "cancelled before its run started"
         elif run.state == "cancelled":
             reasons[key] = "its run was cancelled"
         elif run.state == "failed":
-            reasons[key] = f"run {short(run.run_id)} ended before its end: see it in Dagster's UI"
+            reasons[key] = (
+                f"run {short(run.run_id)} ended before it was done: see it in Dagster's UI"
+            )
     return reasons

@@ -29,7 +29,7 @@ _WORDS = {
     "COMPLETED": "ended",
     "COMPLETED_SUCCESS": "ended",
     "COMPLETED_FAILED": "ended",
-    "FAILED": "broke off",
+    "FAILED": "was aborted",
     "CANCELED": "was cancelled",
 }
 # Between the parts of an operation nothing of it may be under way for a moment.

@@ -39,11 +39,11 @@ def _watch_sensor(watch: Watch, interval: int) -> dg.SensorDefinition:
         name=WATCH,
         minimum_interval_seconds=interval,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Notes each failure once: partitions, runs, backfills, checks, what is late or slow.",
+        description="Records each failure once: partitions, runs, backfills, checks, what is late or slow.",
     )
     def _sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         watch.look(context.instance)
-        return dg.SkipReason("looked; what there is to tell is told by alerts_deliver")
+        return dg.SkipReason("done; alerts_deliver sends what was recorded")
 
     return _sensor
 
@@ -55,15 +55,15 @@ def _deliver_sensor(
         name=DELIVER,
         minimum_interval_seconds=interval,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Tells what alerts_watch has noted, through the channels in"
-        " CUSTOMER_PIPELINE_ALERT_URLS, or else in the log.",
+        description="Sends what alerts_watch has recorded through the channels in"
+        " CUSTOMER_PIPELINE_ALERT_URLS, or to the log if there are none.",
     )
     def _sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         watch.note_automation(context.instance)
         done = deliver(watch.store, channels, context.log.warning)
         if done.refused:
             answers = "; ".join(f"{label}: {answer}" for label, answer in done.refused.items())
-            return dg.SkipReason(f"{done.told} told; not taken, and tried again later: {answers}")
-        return dg.SkipReason(f"{done.told} told")
+            return dg.SkipReason(f"{done.told} sent; rejected, to be retried: {answers}")
+        return dg.SkipReason(f"{done.told} sent")
 
     return _sensor

@@ -57,7 +57,7 @@ class Tellers:
 
         A run of assets that somebody picked has a job of Dagster's own making, with no name to tell.
         """
-        name = "picked assets" if run.job_name.startswith("__") else run.job_name
+        name = "selected assets" if run.job_name.startswith("__") else run.job_name
         is_shared = pipeline.name != self.first.name and name != pipeline.spec.job
         return f"{name} of {pipeline.name}" if is_shared else name
 

@@ -71,8 +71,8 @@ def require_pure_scalar(expression: str, columns: Collection[str]) -> None:
     functions |= names - {column.lower() for column in columns}
     if impure := sorted(functions & (_IMPURE | {name for (name,) in unstable})):
         raise ValueError(
-            f"{impure[0]} does not give the same result each time, so the partition could not be"
-            " loaded again as it was"
+            f"{impure[0]} does not give the same result each time, so loading the partition"
+            " again could give other rows"
         )
 
 

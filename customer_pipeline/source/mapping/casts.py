@@ -107,7 +107,7 @@ def strict_cast(column: Column, delivered: str, value: str, clock: WallClock) ->
             return StrictCast(*wall_time(wall, clock, problem))
     what = f"values of type {delivered} cannot be loaded as {column.type}"
     if column.type == "timestamp" and group in ("integer", "float", "decimal"):
-        what += "; if they count from 1970, say 'format: epoch_seconds' or 'epoch_milliseconds'"
+        what += "; if they count from 1970, set 'format: epoch_seconds' or 'epoch_milliseconds'"
     raise ValueError(what)
 
 
@@ -117,4 +117,4 @@ def _within(value: str, bounds: str) -> StrictCast:
 
 def _midnight(wall: str) -> StrictCast:
     typed = when(f"cast(cast({wall} as date) as timestamp) = {wall}", f"cast({wall} as date)")
-    return StrictCast(typed, "'has a time, so it is no date'")
+    return StrictCast(typed, "'has a time, so it is not a date'")

@@ -62,7 +62,7 @@ def parse_format(text: str, kind: Literal["date", "timestamp"]) -> DateFormat:
         if not directives & group
     ]
     if missing:
-        raise ValueError(f"the format {text!r} does not say the {' and the '.join(missing)}")
+        raise ValueError(f"the format {text!r} lacks the {' and the '.join(missing)}")
     if kind == "date" and (times := sorted(directives - _DATE_ONLY)):
         raise ValueError(
             f"a date's format takes no {times[0]}: declare a timestamp, or write the time that"

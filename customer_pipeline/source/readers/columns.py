@@ -98,7 +98,7 @@ def _refuse_unusable_names(delivered: Sequence[str], where: str) -> None:
             raise DeliveryError(
                 f"column {position} has no name",
                 where=where,
-                todo="have the source name it",
+                todo="have the source give it a name",
             )
         first = spellings.get(name.casefold())
         if first is not None:

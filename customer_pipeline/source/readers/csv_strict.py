@@ -56,13 +56,13 @@ def read_header(text: Text, delimiter: str, where: str) -> Header:
         raise DeliveryError(
             "the file is empty: it has not even a header line",
             where=where,
-            todo="have it delivered anew; a day without rows is a header line alone",
+            todo="have it delivered again; a delivery without rows is a header line alone",
         )
     if record.problem:
         raise DeliveryError(
             f"the header line cannot be read: {record.problem}",
             where=where,
-            todo="have the file delivered anew, or correct the feed's encoding and delimiter",
+            todo="have the file delivered again, or correct the feed's encoding and delimiter",
         )
     return Header(tuple(record.fields), record.end_line, lines.offset)
 
@@ -86,10 +86,12 @@ def parse_strict(text: Text, header: Header, delimiter: str, where: str) -> Pars
             raise DeliveryError(
                 problem,
                 where=f"{where} line {line}",
-                todo="have the file delivered anew, or have the source close or double the quote",
+                todo="have the file delivered again, or have the source close or double the quote",
             )
         elif record.is_torn and end_line > line:
-            problem = f"{problem}, in what begins on line {line} and ends on line {end_line}"
+            problem = (
+                f"{problem}, in the record that begins on line {line} and ends on line {end_line}"
+            )
             for number, raw in enumerate(io.BytesIO(record.raw), start=line):
                 rejected.append(RejectedRow(number, problem, readable(raw, text.encoding)))
         else:

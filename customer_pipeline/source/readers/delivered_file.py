@@ -100,7 +100,7 @@ def getting_at(path: Path) -> Iterator[None]:
         raise TransientError(
             f"the file could not be read: {error.strerror or error}",
             where=str(path),
-            todo="run the partition again; if it keeps failing, look at the disk or mount",
+            todo="run the partition again; if it keeps failing, check the disk or mount",
         ) from error
 
 
@@ -112,7 +112,7 @@ def _unpack(packed: bytes, compression: Compression, where: str) -> bytes:
         raise DeliveryError(
             f"the feed declares {declared} data, but the file is {actual if packed else 'empty'}",
             where=where,
-            todo="correct the feed's 'compression', or have the file delivered anew",
+            todo="correct the feed's 'compression', or have the file delivered again",
         )
     if compression == "none":
         return packed
@@ -124,7 +124,7 @@ def _unpack(packed: bytes, compression: Compression, where: str) -> bytes:
         raise DeliveryError(
             f"the {compression} data is cut off or damaged: {error}",
             where=where,
-            todo="have the file delivered anew",
+            todo="have the file delivered again",
         ) from error
 
 

@@ -65,9 +65,9 @@ def _refuse_unusable(values: Sequence[str | None]) -> None:
         if value is None:
             continue
         if "\0" in value:
-            raise BadJsonError("a NUL in a text")
+            raise BadJsonError("a NUL character in a string")
         if any("\ud800" <= character <= "\udfff" for character in value):
-            raise BadJsonError("half a surrogate pair in a text")
+            raise BadJsonError("half a surrogate pair in a string")
 
 
 def _compact(value: Any) -> str:
@@ -88,7 +88,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise BadJsonError(f"the key {twice!r} twice in one object")
+        raise BadJsonError(f"the key {twice!r} occurs twice in one object")
     return members
 
 

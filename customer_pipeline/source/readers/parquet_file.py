@@ -56,5 +56,5 @@ def _table(content: bytes, where: str) -> pa.Table:
         raise DeliveryError(
             f"the file cannot be read as Parquet: {error}",
             where=where,
-            todo="have the file delivered anew",
+            todo="have the file delivered again",
         ) from error

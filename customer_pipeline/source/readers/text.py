@@ -55,7 +55,7 @@ def text_of(content: bytes, encoding: str, where: str) -> Text:
         raise DeliveryError(
             f"the file is not valid {declared}: {error}",
             where=where,
-            todo="have the file delivered anew, or correct the feed's 'encoding'",
+            todo="have the file delivered again, or correct the feed's 'encoding'",
         ) from error
 
 
@@ -73,7 +73,7 @@ def require_final_newline(text: Text, feed: Feed, where: str, *, data_start: int
     raise DeliveryError(
         f"the file is cut off on line {line}: that line does not end in a newline",
         where=where,
-        todo="have the file delivered anew; if the source really writes no final newline, set "
+        todo="have the file delivered again; if the source really writes no final newline, set "
         "'final_newline: optional' for the feed",
     )
 

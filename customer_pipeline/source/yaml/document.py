@@ -79,8 +79,7 @@ def read_document(path: Path) -> Document:
         raise ConfigError(
             f"this is not YAML: {what}",
             where=f"{path}{line}",
-            todo="look at the indentation, and put a text that begins with { or * or has ': ' in it"
-            " in quotes",
+            todo="check the indentation, and quote any text that begins with { or * or contains ': '",
         ) from error
     except yaml.YAMLError as error:
         raise ConfigError(f"this is not YAML: {error}".split("\n")[0], where=str(path)) from error
@@ -131,7 +130,7 @@ class _Walk:
         merged: dict[str, tuple[yaml.ScalarNode, yaml.Node]] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                self.document.mistake(place, "has a key that is not a text")
+                self.document.mistake(place, "has a key that is not text")
             elif key_node.tag == _MERGE:
                 for other in _merged(value_node):
                     if isinstance(other, yaml.MappingNode) and other is not node:

@@ -67,7 +67,7 @@ def words_of(error: ErrorDetails, place: Place, written: str | None) -> str:
         case kind if kind in _SHAPES:
             return _SHAPES[kind]
         case kind if kind.startswith("date_"):
-            return f"{written} is not a day of the calendar"
+            return f"{written} is not a calendar date"
         case _:
             return error["msg"].replace("Input should be", "must be")
 
@@ -78,12 +78,12 @@ def _has(data: dict[str, Any] | list[Any], part: str | int) -> bool:
 
 def _no_text(value: Any, written: str | None) -> str:
     if value is None:
-        return "must be a text, but there is none"
+        return "must be text, but there is none"
     if written is None:
-        return f"must be a text, not {_KINDS.get(type(value), 'this')}"
+        return f"must be text, not {_KINDS.get(type(value), 'this')}"
     kind = _KINDS.get(type(value), f"a {type(value).__name__}")
     quoted = "'" + written.replace("'", "''") + "'"
-    return f"must be a text, but YAML reads {written} as {kind}: write {quoted}"
+    return f"must be text, but YAML reads {written} as {kind}: write {quoted}"
 
 
 def _keys(place: Place) -> list[str]:

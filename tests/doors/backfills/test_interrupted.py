@@ -62,7 +62,7 @@ def test_cancelled_in_each_way_and_resumed_each_time(services: Services) -> None
     stopped()
     assert {run.status for run in services.runs(backfill_id)} <= {"CANCELED"}
     code, output = services.backfill("--cancel", backfill_id)
-    assert (code, f"nothing of backfill {backfill_id} is under way" in output) == (2, True), output
+    assert (code, f"no run of backfill {backfill_id} is active" in output) == (2, True), output
 
     # By Ctrl-C.
     second = services.start("--resume", backfill_id, *ONE_BY_ONE)
@@ -71,7 +71,7 @@ def test_cancelled_in_each_way_and_resumed_each_time(services: Services) -> None
     os.kill(second.process.pid, signal.SIGINT)
     assert second.ends() == 130, second.output
     assert "2 of 8 days done" in second.output
-    assert "stopped, or not begun" in second.output
+    assert "stopped, or not started" in second.output
     assert f"backfill --resume {second_id}" in second.output
     stopped()
     runs = services.runs(second_id)
@@ -141,7 +141,7 @@ def test_a_killed_daemon_is_noticed_and_the_next_one_goes_on(services: Services)
     assert command.ends(seconds=60) == 1, command.output
     assert "no Dagster daemon is running" in command.output
     assert "start one with `make dev`" in command.output
-    assert "not done when the daemon fell silent" in command.output
+    assert "not done when the daemon stopped responding" in command.output
     assert f"backfill --resume {backfill_id}" in command.output
 
     # Without a daemon nothing is begun, and that is said at once.

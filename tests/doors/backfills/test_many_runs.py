@@ -40,7 +40,7 @@ def test_thirty_days_with_a_run_each(services: Services) -> None:
         *("--from", OTHER_DAYS[0], "--to", OTHER_DAYS[1], "--verify-first", "0", "--no-wait")
     )
     assert code == 0, output
-    other_id = re.findall("backfill ([0-9a-f]{8}) goes on by itself", output)[0]
+    other_id = re.findall("backfill ([0-9a-f]{8}) continues by itself", output)[0]
     wait_for(
         lambda: [run.status for run in services.runs(other_id)] == ["SUCCESS"],
         seconds=120,
@@ -50,7 +50,7 @@ def test_thirty_days_with_a_run_each(services: Services) -> None:
 
     code, output = services.backfill("--change", backfill_id, "--max-active-runs", "8")
     assert code == 0, output
-    assert "at most 8 at once from now on; 30 runs are left" in output
+    assert "from now on at most 8 runs at once; 30 runs left" in output
     at_work = sorted(wait_for(lambda: gates.waiting_if(8), seconds=180, what="eight runs"))
     assert first < set(at_work)
 
