@@ -21,13 +21,16 @@ from customer_pipeline.warehouse.ledger import Run, record_failures
 from customer_pipeline.warehouse.schema import ensure_ledger
 
 
-def step_settings(pipeline: Pipeline) -> dict[str, Any]:
-    """One policy for all: a run may hold many partitions, and what is unforeseen is retried."""
+def step_settings(pipeline: Pipeline, retry_delay: float | None = None) -> dict[str, Any]:
+    """One policy for all: a run may hold many partitions, and what is unforeseen is retried.
+
+    Args:
+        retry_delay: seconds, where it is not the pipeline's.
+    """
+    delay = pipeline.retry_delay if retry_delay is None else retry_delay
     return {
         "backfill_policy": dg.BackfillPolicy.single_run(),
-        "retry_policy": dg.RetryPolicy(
-            max_retries=pipeline.settings.max_retries, delay=pipeline.retry_delay
-        ),
+        "retry_policy": dg.RetryPolicy(max_retries=pipeline.settings.max_retries, delay=delay),
     }
 
 
@@ -75,12 +78,16 @@ def retried_or_failed(
     context: dg.AssetExecutionContext,
     pipeline: Pipeline,
     give_up: Callable[[str], None] = lambda _reason: None,
+    *,
+    retry_delay: float | None = None,
 ) -> Iterator[None]:
     """Turn the pipeline's own errors into another attempt, or into a failure in one sentence.
 
     Args:
         give_up: called with the reason before the step fails.
+        retry_delay: seconds, where it is not the pipeline's.
     """
+    delay = pipeline.retry_delay if retry_delay is None else retry_delay
     try:
         yield
     except PartitionError as error:
@@ -88,8 +95,8 @@ def retried_or_failed(
         raise dg.Failure(str(error), allow_retries=False) from None
     except TransientError as error:
         if may_retry(context, pipeline):
-            context.log.warning(f"trying again in {seconds_text(pipeline.retry_delay)}: {error}")
-            raise dg.RetryRequested(pipeline.settings.max_retries, pipeline.retry_delay) from error
+            context.log.warning(f"trying again in {seconds_text(delay)}: {error}")
+            raise dg.RetryRequested(pipeline.settings.max_retries, delay) from error
         give_up(str(error))
         raise dg.Failure(str(error), allow_retries=False) from None
     except PipelineError as error:
@@ -112,7 +119,11 @@ def record(
 
 
 def _refuse_what_is_no_partition(context: dg.AssetExecutionContext, pipeline: Pipeline) -> None:
-    """A range in the tags of a run reaches a step as it is: Dagster checks single keys only."""
+    """A range in the tags of a run reaches a step as it is: Dagster checks single keys only, and takes
+    the next partition for an end that is none."""
+    tags = context.run.tags
+    if RANGE_START in tags:
+        pipeline.partitions.keys_between(tags[RANGE_START], tags.get(RANGE_END, ""))
     try:
         keys = context.partition_keys
     except Exception as error:
