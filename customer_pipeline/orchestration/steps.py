@@ -15,6 +15,7 @@ import dagster as dg
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.errors import PartitionError, PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
 from customer_pipeline.outcomes import Casualty, Stage
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.warehouse.ledger import Run, record_failures

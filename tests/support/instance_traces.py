@@ -95,9 +95,10 @@ def waits_for_another_attempt(
     instance: dg.DagsterInstance, run: dg.DagsterRun, *, seconds: float
 ) -> None:
     """A step of the run failed just now, and is to be tried again after so many seconds."""
-    retry = StepRetryData(error=None, seconds_to_wait=seconds)
+    error = SerializableErrorInfo("the warehouse is held", [], "TransientError")
+    retry = StepRetryData(error, seconds_to_wait=seconds)
     kind = dg.DagsterEventType.STEP_UP_FOR_RETRY
-    event = DagsterEvent(kind.value, run.job_name, event_specific_data=retry)
+    event = DagsterEvent(kind.value, run.job_name, step_key="publish", event_specific_data=retry)
     instance.report_dagster_event(event, run.run_id)
 
 
