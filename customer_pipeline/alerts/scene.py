@@ -88,8 +88,9 @@ class EndedBackfill:
 
 @dataclass(frozen=True)
 class RunPace:
-    """A run that is under way: how long it takes already, and how long such a run usually does, in
-    seconds (None without a history); how long nothing was heard of it."""
+    """A run that is under way: how long it has been at work, without the pauses between attempts, and
+    how long such a run usually takes, in seconds (None without a history); how long nothing was heard
+    of it, since its last pause ended."""
 
     run_id: str
     job: str

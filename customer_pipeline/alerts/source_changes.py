@@ -1,5 +1,6 @@
-"""Deliveries that are gone from the source, and new ones that no run could use: told once, since
-nothing else follows from them. One that is still being written is none of them.
+"""Deliveries that are gone from the source, and new ones that no run can take: told once, since
+nothing else follows from them. One that may be complete, or reached, a moment later is told when it
+was not for an hour.
 
 What belongs here: deciding, and the words. What does not: looking at the source
 (`planning/source_changes.py`), and runs for what has changed (`planning/late_data.py`).
@@ -10,10 +11,19 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from datetime import timedelta
+from typing import Literal, get_args
 
 from customer_pipeline.alerts import wording
-from customer_pipeline.alerts.incidents import FAILED, close, fresh, open_incidents, tell
+from customer_pipeline.alerts.incidents import (
+    FAILED,
+    LATE,
+    close,
+    fresh,
+    keep_silent,
+    open_incidents,
+    tell,
+)
 from customer_pipeline.alerts.message import Alert, Condition, Message
 from customer_pipeline.alerts.outbox import note
 from customer_pipeline.alerts.partitions import identity
@@ -22,8 +32,21 @@ from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.planning.known import Known
 from customer_pipeline.planning.source_changes import SourceChange
 
-_Told = Literal["vanished", "unusable"]
-_TOLD: tuple[_Told, ...] = ("vanished", "unusable")
+_Told = Literal["vanished", "unusable", "incomplete", "unreachable"]
+_TOLD: tuple[_Told, ...] = get_args(_Told)
+# What may pass by itself, and says nothing of what there was before.
+_PASSING: tuple[_Told, ...] = ("incomplete", "unreachable")
+_PATIENCE = timedelta(hours=1)
+_WHAT: Mapping[_Told, str] = {
+    "vanished": "gone from the source",
+    "unusable": "in a form that no run can use",
+    "incomplete": "still not complete",
+    "unreachable": "still unreachable",
+}
+_ADVICE: Mapping[_Told, str] = {
+    "vanished": "ask for it again; if the source does not keep deliveries that long, lower the"
+    " feed's look_back",
+}
 
 
 def watch_deliveries(
@@ -43,17 +66,25 @@ def watch_deliveries(
     _note_recoveries(connection, scene, looked_at, changes)
     for kind in _TOLD:
         known = open_incidents(connection, kind, scene.words.pipeline)
-        news = [
-            one
+        found = {
+            _shown(one): one
             for one in changes
-            if one.kind == kind
-            and fresh(known, _shown(one), FAILED)
-            and not _is_known_otherwise(one, scene, scene.known)
-        ]
-        if news:
-            opened = {Condition(kind, scene.words.pipeline, _shown(one)): scene.now for one in news}
-            alert = Alert(identity(kind, opened), _message(scene, kind, news))
-            tell(connection, alert, opened, now=scene.now)
+            if one.kind == kind and not _is_known_otherwise(one, scene, scene.known)
+        }
+        began = {
+            Condition(kind, scene.words.pipeline, shown): (
+                known[shown].since if shown in known else scene.now
+            )
+            for shown in found
+            if fresh(known, shown, FAILED)
+        }
+        if kind in _PASSING:
+            keep_silent(connection, began, rank=LATE, now=scene.now)
+        patience = _PATIENCE if kind in _PASSING else timedelta(0)
+        told = {one: since for one, since in began.items() if scene.now - since >= patience}
+        if told:
+            message = _message(scene, kind, [found[one.shown] for one in told])
+            tell(connection, Alert(identity(kind, told), message), told, now=scene.now)
 
 
 def _note_recoveries(
@@ -62,17 +93,20 @@ def _note_recoveries(
     looked_at: Mapping[str, Collection[str]],
     changes: Sequence[SourceChange],
 ) -> None:
-    """What is in order again is told; what has become something else, or is no longer looked at, is
-    not. What comes again, and is not complete yet, has not come."""
+    """What is in order again is told, if it was told; what has become something else, or is no longer
+    looked at, is not. What comes again, and is not complete yet, has not come."""
     seen = {_name(feed, key) for feed, keys in looked_at.items() for key in keys}
     now = {_shown(one): one.kind for one in changes if not one.calls_for_a_run}
     mended = []
     for kind in _TOLD:
         known = open_incidents(connection, kind, scene.words.pipeline)
-        over = [one for shown, one in known.items() if now.get(shown) not in (kind, "incomplete")]
+        undecided = ("unreachable",) if kind in _PASSING else _PASSING
+        over = [one for shown, one in known.items() if now.get(shown) not in (kind, *undecided)]
         close(connection, over)
         mended += [
-            one for one in over if one.condition.shown in seen and one.condition.shown not in now
+            one
+            for one in over
+            if one.told and one.condition.shown in seen and one.condition.shown not in now
         ]
     if mended:
         what = "is in order again" if len(mended) == 1 else "are in order again"
@@ -102,18 +136,12 @@ def _is_known_otherwise(change: SourceChange, scene: Scene, known: Known) -> boo
 
 def _message(scene: Scene, kind: _Told, changes: Sequence[SourceChange]) -> Message:
     words, keys = scene.words, sorted({one.partition_key for one in changes})
-    gone = kind == "vanished"
-    what = "gone from the source" if gone else "in a form that no run can use"
     name = f"{_shown(changes[0])} is" if len(changes) == 1 else f"{len(changes):,} deliveries are"
-    advice = (
-        "ask for it again; if the source does not keep deliveries that long, lower the feed's"
-        " look_back"
-    )
     return Message(
         "warning",
-        f"{words.pipeline}: {name} {what}",
-        reason=advice if gone else "",
-        lines=_spans(scene, changes) if gone else _reasons(changes),
+        f"{words.pipeline}: {name} {_WHAT[kind]}",
+        reason=_ADVICE.get(kind, ""),
+        lines=_spans(scene, changes) if kind == "vanished" else _reasons(changes),
         facts=("what is published stays published",),
         more=f"{words.status_command(keys)} --source",
         owners=words.owners_of([f"{one.feed}: " for one in changes]),

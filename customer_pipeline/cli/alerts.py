@@ -22,10 +22,11 @@ from customer_pipeline.alerts.outbox import Delivery, deliveries
 from customer_pipeline.alerts.rendering import moment, plain
 from customer_pipeline.alerts.sending import send
 from customer_pipeline.alerts.store import Store
-from customer_pipeline.cli.keys import PipelineName, counted, keys_between
+from customer_pipeline.cli.keys import PipelineName, keys_between
 from customer_pipeline.cli.person import who
 from customer_pipeline.cli.standing import unknown_feeds
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.settings import Settings, load_settings
 
 app = typer.Typer(help="Test the alert channels, list alerts, and mute them.", no_args_is_help=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from customer_pipeline.cli.instance import kept_instance
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.planning.known import Known, read_known
+from customer_pipeline.planning.late_data import late_partitions
 from customer_pipeline.planning.source_changes import source_changes
 from customer_pipeline.planning.state import State, states
 
@@ -58,14 +59,19 @@ def standing(
     with kept_instance() as instance:
         running = partitions_in_flight(instance, pipeline, datetime.now(UTC)) if instance else {}
         known = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds)
-        changes = source_changes(
-            {name: pipeline.feeds[name] for name in look_at},
-            pipeline.partitions.windows([key for key in keys if key in known.published]),
-            known.loaded,
-            hash_all=hash_all,
-        )
+        feeds = {name: pipeline.feeds[name] for name in look_at}
+        windows = pipeline.partitions.windows([key for key in keys if key in known.tried])
+        changes = source_changes(feeds, windows, known.loaded, hash_all=hash_all)
+        failed = [window.key for window in windows if window.key in known.failures]
+        refused = pipeline.landing.refused(feeds, failed)
+        late = late_partitions(pipeline.feeds, windows, known, changes, refused=refused)
         found = states(
-            keys, known, code_version=pipeline.code_version, running=running, changes=changes
+            keys,
+            known,
+            code_version=pipeline.code_version,
+            running=running,
+            changes=changes,
+            late=late,
         )
         record = compare_record(instance, pipeline, found) if instance and compare else None
         return Standing(tuple(found), known, instance is not None, record)

@@ -2,7 +2,7 @@
 
 Dagster's word that a run is active is not enough. One whose process was killed from the command
 line, or together with the daemon, looks active until a person says that it is not. So what has not
-stirred for an hour is taken for dead.
+stirred for an hour is taken for dead; what waits for another attempt, an hour after that is due.
 
 What belongs here: looking at runs and backfills. What does not: what follows from it
 (`reporting_sensor.py`).
@@ -10,7 +10,7 @@ What belongs here: looking at runs and backfills. What does not: what follows fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -19,12 +19,7 @@ import dagster as dg
 from customer_pipeline.orchestration.jobs import REFRESH_JOB
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
-from customer_pipeline.orchestration.run_tags import (
-    DAGSTER_BACKFILL,
-    RETRIED_BY,
-    WILL_RETRY,
-    pauses_allowed,
-)
+from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL, RETRIED_BY, WILL_RETRY
 from customer_pipeline.orchestration.specs import mart_key
 
 _SILENCE = timedelta(hours=1)
@@ -57,9 +52,7 @@ def activity(instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime) ->
     tables = set(reporting_keys(pipeline))
     silences = list(_silences(instance, now))
     publishing = [
-        run
-        for run, silence in silences
-        if _is_alive(silence, longest_silence(pipeline)) and publishes(run, pipeline)
+        run for run, silence in silences if _is_alive(silence) and publishes(run, pipeline)
     ]
     refreshing = [
         run
@@ -82,13 +75,7 @@ def publishing_runs(
     instance: dg.DagsterInstance, pipeline: Pipeline, now: datetime
 ) -> list[dg.DagsterRun]:
     """The live runs that may publish more."""
-    alive = live_runs(instance, now, pause_of=lambda _run: longest_silence(pipeline))
-    return [run for run in alive if publishes(run, pipeline)]
-
-
-def longest_silence(pipeline: Pipeline) -> timedelta:
-    """How long nothing may be heard of a run because it waits for its next attempt."""
-    return timedelta(seconds=2 * pipeline.retry_delay)
+    return [run for run in live_runs(instance, now) if publishes(run, pipeline)]
 
 
 def publishes(run: dg.DagsterRun, pipeline: Pipeline) -> bool:
@@ -116,13 +103,8 @@ def publishing_backfills(instance: dg.DagsterInstance, pipeline: Pipeline, now: 
 
 
 def stuck_runs(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
-    """The runs, of whatever job, that look active and have not stirred for an hour, newest first; those
-    that may pause for longer, for that long."""
-    return [
-        run
-        for run, silence in _silences(instance, now)
-        if not _is_alive(silence, pauses_allowed(run.tags))
-    ]
+    """The runs, of whatever job, that look active and have not stirred for an hour, newest first."""
+    return [run for run, silence in _silences(instance, now) if not _is_alive(silence)]
 
 
 def _marts(pipeline: Pipeline) -> set[dg.AssetKey]:
@@ -136,19 +118,10 @@ def _selects(run: dg.DagsterRun, keys: Set[dg.AssetKey], job: str) -> bool:
     return not keys.isdisjoint(run.asset_selection)
 
 
-def live_runs(
-    instance: dg.DagsterInstance,
-    now: datetime,
-    *,
-    pause_of: Callable[[dg.DagsterRun], timedelta] = lambda _run: _SILENCE,
-) -> Iterator[dg.DagsterRun]:
-    """The runs that are queued or under way, without those that look so and are dead.
-
-    Args:
-        pause_of: how long a run that is alive may say nothing, where that is longer than an hour.
-    """
+def live_runs(instance: dg.DagsterInstance, now: datetime) -> Iterator[dg.DagsterRun]:
+    """The runs that are queued or under way, without those that look so and are dead."""
     for run, silence in _silences(instance, now):
-        if _is_alive(silence, pause_of(run)):
+        if _is_alive(silence):
             yield run
 
 
@@ -165,14 +138,31 @@ def _silences(
             yield run, now - max(record.update_timestamp, last_event(instance, run))
 
 
-def _is_alive(silence: timedelta, pause: timedelta = _SILENCE) -> bool:
-    return silence <= max(_SILENCE, pause)
+def _is_alive(silence: timedelta) -> bool:
+    return silence <= _SILENCE
 
 
 def last_event(instance: dg.DagsterInstance, run: dg.DagsterRun) -> datetime:
-    """When something was heard of a run last."""
+    """When something was heard of a run last; while a step of it waits for another attempt, when that
+    begins."""
     found = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
-    return datetime.fromtimestamp(found[0].timestamp if found else 0, UTC)
+    newest = found[0].timestamp if found else 0
+    ends = (noted + seconds for noted, seconds in _pauses(instance, run))
+    return datetime.fromtimestamp(max([newest, *ends]), UTC)
+
+
+def seconds_paused(instance: dg.DagsterInstance, run: dg.DagsterRun) -> float:
+    """For how long the steps of a run wait, or have waited, for another attempt."""
+    return sum(seconds for _, seconds in _pauses(instance, run))
+
+
+def _pauses(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[tuple[float, float]]:
+    """When each pause between two attempts began (seconds since the epoch), and its length."""
+    retries = dg.DagsterEventType.STEP_UP_FOR_RETRY
+    for record in instance.get_records_for_run(run.run_id, of_type=retries).records:
+        event = record.event_log_entry.dagster_event
+        if event:
+            yield record.timestamp, event.step_retry_data.seconds_to_wait or 0
 
 
 def _live_backfills(

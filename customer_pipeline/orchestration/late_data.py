@@ -15,18 +15,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import dagster as dg
 
+from customer_pipeline.alerts.wording import first_lines
 from customer_pipeline.errors import TransientError
 from customer_pipeline.orchestration.alerting.source_changes import note_deliveries
 from customer_pipeline.orchestration.instance_view import partitions_in_flight
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START, REASON
-from customer_pipeline.planning.known import read_known
+from customer_pipeline.planning.known import Known, read_known
 from customer_pipeline.planning.late_data import Late, late_partitions
 from customer_pipeline.planning.pieces import pieces
-from customer_pipeline.planning.source_changes import source_changes
+from customer_pipeline.planning.source_changes import SourceChange, source_changes
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 
@@ -67,6 +69,14 @@ def late_data_sensor(
 
 
 @dataclass(frozen=True)
+class _Found:
+    """The partitions that are to run, and what else there is to know of deliveries."""
+
+    late: Sequence[Late]
+    notes: Sequence[SourceChange]
+
+
+@dataclass(frozen=True)
 class _Look:
     """What a look at one pipeline asks for, or why for nothing; and which change of each partition has
     been asked for by now."""
@@ -82,47 +92,58 @@ def _look(instance: dg.DagsterInstance, pipeline: Pipeline, asked: Mapping[str, 
     in_flight = partitions_in_flight(instance, pipeline, now)
     calendar = pipeline.partitions.complete_keys(now)
     try:
-        late = _late(pipeline, calendar)
+        found = _late(pipeline, calendar)
     except TransientError as error:
         return _Look((), f"the next tick tries again: {error}", asked)
     new = {
         one.partition_key: one
-        for one in late
+        for one in found.late
         if one.partition_key not in in_flight and asked.get(one.partition_key) != one.change
     }
     kept = {key: asked[key] for key in _newest(calendar, _furthest(pipeline)) if key in asked}
     return _Look(
         [_request(pipeline, [new[key] for key in piece]) for piece in pieces(calendar, new.keys())],
-        _nothing(late, in_flight),
+        _nothing(found, in_flight),
         kept | {key: one.change for key, one in new.items()},
     )
 
 
-def _late(pipeline: Pipeline, calendar: Sequence[str]) -> list[Late]:
+def _late(pipeline: Pipeline, calendar: Sequence[str]) -> _Found:
     known = read_known(pipeline.warehouse_for_a_tick, pipeline.name, pipeline.feeds)
-    tried = known.published.keys() | known.failures.keys()
     windows = [
         window
         for window in pipeline.partitions.windows(_newest(calendar, _furthest(pipeline)))
-        if window.key in tried
+        if window.key in known.tried
     ]
     looked_at = {
         name: _of(windows, _newest(calendar, _look_back(pipeline, feed)))
         for name, feed in pipeline.feeds.items()
     }
-    changes = [
-        change
-        for name, of_feed in looked_at.items()
-        for change in source_changes({name: pipeline.feeds[name]}, of_feed, known.loaded)
-    ]
+    changes = _changes(pipeline, looked_at, known)
     note_deliveries(pipeline, calendar, known, looked_at, changes)
-    refused = {
-        (change.partition_key, change.feed): manifest.fingerprint
-        for change in changes
-        if (manifest := pipeline.landing.read(change.feed, change.partition_key))
-        and manifest.state == "rejected"
+    failed = [window.key for window in windows if window.key in known.failures]
+    refused = pipeline.landing.refused(pipeline.feeds, failed)
+    decide = partial(late_partitions, pipeline.feeds, windows, known, refused=refused)
+    # Before a run is asked for, all its deliveries are looked at, however old: it takes them all.
+    concerned = {*failed, *(one.partition_key for one in decide(changes))}
+    others = {
+        name: [one for one in windows if one.key in concerned and one not in looked_at[name]]
+        for name in pipeline.feeds
     }
-    return late_partitions(pipeline.feeds, windows, known, changes, refused=refused)
+    changes += _changes(pipeline, others, known)
+    return _Found(decide(changes), [one for one in changes if not one.calls_for_a_run])
+
+
+def _changes(
+    pipeline: Pipeline, looked_at: Mapping[str, Sequence[Window]], known: Known
+) -> list[SourceChange]:
+    return [
+        change
+        for name, windows in looked_at.items()
+        for change in source_changes(
+            {name: pipeline.feeds[name]}, windows, known.loaded, give_up=False
+        )
+    ]
 
 
 def _newest(calendar: Sequence[str], number: int) -> Sequence[str]:
@@ -142,7 +163,6 @@ def _look_back(pipeline: Pipeline, feed: Feed) -> int:
 
 
 def _request(pipeline: Pipeline, late: Sequence[Late]) -> dg.RunRequest:
-    reasons = dict.fromkeys(one.reason for one in late)
     # Without a run key: one that was used starts nothing more, and a source may go back to what it
     # had before. That each change is asked for once is the cursor's business.
     return dg.RunRequest(
@@ -150,13 +170,25 @@ def _request(pipeline: Pipeline, late: Sequence[Late]) -> dg.RunRequest:
         tags={
             RANGE_START: late[0].partition_key,
             RANGE_END: late[-1].partition_key,
-            REASON: "; ".join(reasons)[:_REASON_LENGTH],
+            REASON: _reason(late)[:_REASON_LENGTH],
         },
     )
 
 
-def _nothing(late: Sequence[Late], in_flight: Mapping[str, str]) -> str:
-    waiting = [one.partition_key for one in late if one.partition_key in in_flight]
+def _reason(late: Sequence[Late]) -> str:
+    reasons = {one.partition_key: "; ".join(one.reasons) for one in late}
+    if len(set(reasons.values())) == 1:
+        return reasons[late[0].partition_key]
+    return "; ".join(f"{key}: {reason}" for key, reason in reasons.items())
+
+
+def _nothing(found: _Found, in_flight: Mapping[str, str]) -> str:
+    waiting = [one.partition_key for one in found.late if one.partition_key in in_flight]
     if waiting:
         return f"waiting: {waiting[0]} is being processed by {in_flight[waiting[0]]}"
+    if found.notes:
+        shown = [f"{one.partition_key}: {one.words}" for one in found.notes]
+        return "\n".join(
+            ["the source offers nothing that a run could take in", *first_lines(shown)]
+        )
     return "the source offers nothing new"

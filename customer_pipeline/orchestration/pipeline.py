@@ -32,6 +32,7 @@ from customer_pipeline.warehouse.ledger import Run
 
 # Seconds.
 _TICK_LOCK_TIMEOUT = 5
+_REFRESH_RETRY_DELAY = 300
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ class Pipeline:
         """Seconds between two attempts."""
         set_by_hand = self.settings.retry_delay
         return self.spec.retry_delay.total_seconds() if set_by_hand is None else set_by_hand
+
+    @property
+    def refresh_retry_delay(self) -> float:
+        """Seconds between two attempts at a refresh, which waits for no delivery."""
+        set_by_hand = self.settings.retry_delay
+        return _REFRESH_RETRY_DELAY if set_by_hand is None else set_by_hand
 
     @property
     def longest_pause(self) -> float:

@@ -42,13 +42,13 @@ def reporting_assets(pipeline: Pipeline) -> dg.AssetsDefinition:
         # All tables are made together, whichever of them somebody picks; and none, where the pipeline
         # has not published anything yet and a refresh is of all pipelines.
         can_subset=True,
-        **step_settings(pipeline),
+        **step_settings(pipeline, pipeline.refresh_retry_delay),
     )
     def _refresh(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult]:
         folder = pipeline.settings.runs_path / f"{context.run.run_id}-{pipeline.reporting.folder}"
-        with retried_or_failed(context, pipeline):
+        with retried_or_failed(context, pipeline, retry_delay=pipeline.refresh_retry_delay):
             refreshed = pipeline.reporting.refresh(folder, run_id=context.run.run_id)
         if not refreshed.publication:
             context.log.info(f"{pipeline.name} has not published anything yet")

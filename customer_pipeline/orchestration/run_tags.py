@@ -6,9 +6,6 @@ What belongs here: names of tags, and what their values mean. What does not: Dag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
-
 # A scheduled run waits while another one of the same pipeline is active (`dagster.yaml` limits the
 # runs per value of this tag to one).
 SCHEDULED = "customer_pipeline/scheduled"
@@ -44,13 +41,6 @@ def time_allowed(pauses: float) -> dict[str, str]:
     """The tags of a run that may pause for so many seconds, between attempts, before it is taken for
     one that hangs."""
     return {MAX_RUNTIME: str(round(_WORKING_TIME + pauses))} if pauses > _WORKING_TIME else {}
-
-
-def pauses_allowed(tags: Mapping[str, str]) -> timedelta:
-    """How long, by its tags, a run may say nothing because it waits for its next attempts."""
-    allowed = tags.get(MAX_RUNTIME, "")
-    seconds = float(allowed) - _WORKING_TIME if allowed.isdigit() else 0
-    return timedelta(seconds=max(seconds, 0))
 
 
 def order(*, newest_first: bool, begin: str) -> str:

@@ -15,6 +15,7 @@ import dagster as dg
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.errors import PartitionError, PipelineError, TransientError
 from customer_pipeline.orchestration.pipeline import Pipeline
+from customer_pipeline.orchestration.run_tags import RANGE_END, RANGE_START
 from customer_pipeline.outcomes import Casualty, Stage
 from customer_pipeline.redaction import discreet, discreet_error
 from customer_pipeline.stages.candidate import Candidate
@@ -22,13 +23,16 @@ from customer_pipeline.warehouse.ledger import Run, record_failures
 from customer_pipeline.warehouse.schema import ensure_ledger
 
 
-def step_settings(pipeline: Pipeline) -> dict[str, Any]:
-    """One policy for all: a run may hold many partitions, and what is unforeseen is retried."""
+def step_settings(pipeline: Pipeline, retry_delay: float | None = None) -> dict[str, Any]:
+    """One policy for all: a run may hold many partitions, and what is unforeseen is retried.
+
+    Args:
+        retry_delay: seconds, where it is not the pipeline's.
+    """
+    delay = pipeline.retry_delay if retry_delay is None else retry_delay
     return {
         "backfill_policy": dg.BackfillPolicy.single_run(),
-        "retry_policy": dg.RetryPolicy(
-            max_retries=pipeline.settings.max_retries, delay=pipeline.retry_delay
-        ),
+        "retry_policy": dg.RetryPolicy(max_retries=pipeline.settings.max_retries, delay=delay),
     }
 
 
@@ -71,13 +75,17 @@ def retried_or_failed(
     context: dg.AssetExecutionContext,
     pipeline: Pipeline,
     give_up: Callable[[str], None] = lambda _reason: None,
+    *,
+    retry_delay: float | None = None,
 ) -> Iterator[None]:
     """Turn the pipeline's own errors into another attempt, or into a failure in one sentence. Of
     these, as of what is unforeseen, Dagster is shown no secret: it keeps traces and causes, too.
 
     Args:
         give_up: called with the reason before the step fails.
+        retry_delay: seconds, where it is not the pipeline's.
     """
+    delay = pipeline.retry_delay if retry_delay is None else retry_delay
     try:
         yield
     except PartitionError as error:
@@ -85,8 +93,8 @@ def retried_or_failed(
         raise dg.Failure(str(error), allow_retries=False) from None
     except TransientError as error:
         if may_retry(context, pipeline):
-            context.log.warning(f"trying again in {seconds_text(pipeline.retry_delay)}: {error}")
-            again = dg.RetryRequested(pipeline.settings.max_retries, pipeline.retry_delay)
+            context.log.warning(f"trying again in {seconds_text(delay)}: {error}")
+            again = dg.RetryRequested(pipeline.settings.max_retries, delay)
             raise again from discreet_error(error)
         give_up(str(error))
         raise dg.Failure(str(error), allow_retries=False) from None
@@ -120,7 +128,11 @@ def record(
 
 
 def _refuse_what_is_no_partition(context: dg.AssetExecutionContext, pipeline: Pipeline) -> None:
-    """A range in the tags of a run reaches a step as it is: Dagster checks single keys only."""
+    """A range in the tags of a run reaches a step as it is: Dagster checks single keys only, and takes
+    the next partition for an end that is none."""
+    tags = context.run.tags
+    if RANGE_START in tags:
+        pipeline.partitions.keys_between(tags[RANGE_START], tags.get(RANGE_END, ""))
     try:
         keys = context.partition_keys
     except Exception as error:

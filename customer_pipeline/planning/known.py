@@ -5,7 +5,7 @@ What belongs here: gathering. What does not: what follows from it (`state.py`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 import duckdb
@@ -27,6 +27,11 @@ class Known:
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
     loaded: Mapping[str, Mapping[str, LoadedContent]] = field(default_factory=dict)
     run_times: tuple[RunTime, ...] = ()
+
+    @property
+    def tried(self) -> Set[str]:
+        """The partitions that somebody has ever asked for."""
+        return self.published.keys() | self.failures.keys()
 
 
 def read_known(warehouse: Warehouse, pipeline: str, feeds: Iterable[str]) -> Known:

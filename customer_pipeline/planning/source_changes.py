@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from customer_pipeline.errors import TransientError
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.offers import Offer, Taken, look
 from customer_pipeline.source.partitions import Window
@@ -24,14 +25,16 @@ from customer_pipeline.warehouse.deliveries import LoadedContent
 
 # arrived: there was none when it was loaded, or it was never loaded. incomplete, unusable: there is
 # something new, which a run cannot take, not yet or not as it is. vanished: sources may keep their
-# deliveries for some weeks only, so that this is told and nothing follows from it.
-Kind = Literal["arrived", "changed", "vanished", "incomplete", "unusable"]
+# deliveries for some weeks only, so that this is told and nothing follows from it. unreachable: there
+# may be anything.
+Kind = Literal["arrived", "changed", "vanished", "incomplete", "unusable", "unreachable"]
 _WORDS: Mapping[Kind, str] = {
     "arrived": "a delivery has arrived since",
     "changed": "its delivery has changed since",
     "vanished": "its delivery is gone from the source; what was loaded stays",
     "incomplete": "there is another delivery",
     "unusable": "there is another delivery",
+    "unreachable": "its source cannot be looked at now",
 }
 _ABSENT = "absent"
 
@@ -66,20 +69,23 @@ def source_changes(
     loaded: Mapping[str, Mapping[str, LoadedContent]],
     *,
     hash_all: bool = False,
+    give_up: bool = True,
 ) -> list[SourceChange]:
     """The changes of these feeds and windows, in the order of windows, then feeds.
 
     Args:
         loaded: what raw holds, by partition key and feed.
         hash_all: believe no file's time of change.
+        give_up: when a source cannot be reached now. Otherwise that is one of the changes, and the
+            others are looked at.
 
     Raises:
         ConfigError: a feed's declaration cannot work.
-        TransientError: a source cannot be reached now.
+        TransientError: a source cannot be reached now, and `give_up` is true.
     """
     pairs = [(name, window) for window in windows for name in feeds]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        found = pool.map(partial(_change, feeds, loaded, hash_all), pairs)
+        found = pool.map(partial(_change, feeds, loaded, hash_all, give_up), pairs)
         return [change for change in found if change]
 
 
@@ -87,12 +93,18 @@ def _change(
     feeds: Mapping[str, Feed],
     loaded: Mapping[str, Mapping[str, LoadedContent]],
     hash_all: bool,
+    give_up: bool,
     pair: tuple[str, Window],
 ) -> SourceChange | None:
     name, window = pair
     content = loaded.get(window.key, {}).get(name)
     taken = _taken(content) if content and content.fingerprint != _ABSENT else None
-    offer = look(feeds[name], window, taken, hash_all=hash_all)
+    try:
+        offer = look(feeds[name], window, taken, hash_all=hash_all)
+    except TransientError as error:
+        if give_up:
+            raise
+        return SourceChange(name, window.key, "unreachable", reason=str(error))
     kind = _kind(offer, taken)
     return kind and SourceChange(name, window.key, kind, offer.fingerprint, offer.reason)
 

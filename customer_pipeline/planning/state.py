@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from customer_pipeline.planning.known import Known
+from customer_pipeline.planning.late_data import Late
 from customer_pipeline.planning.source_changes import SourceChange
 from customer_pipeline.warehouse.attempts import Failure
-from customer_pipeline.warehouse.deliveries import LoadedContent
-from customer_pipeline.warehouse.ledger import Published, source_fingerprint
+from customer_pipeline.warehouse.ledger import Published
 from customer_pipeline.warehouse.waivers import Waiver
 
 Kind = Literal["published", "empty", "failed", "stale", "missing", "running", "waived"]
@@ -29,10 +29,10 @@ _NEEDS_ATTENTION = ("failed", "stale", "missing")
 class State:
     """How a partition stands, and why.
 
-    `reasons` are lines for people; there are none where all is well. `stale` says in which ways
-    what is published is old, also of a partition whose newest attempt failed. `running` names the
+    `reasons` are lines for people; there are none where all is well. `stale` says why a run would now
+    publish something else, also of a partition whose newest attempt failed. `running` names the
     run that works on it, and `source` what else there is to know of its deliveries, which no run
-    would change.
+    could take in now.
     """
 
     partition_key: str
@@ -57,6 +57,7 @@ def states(
     code_version: str,
     running: Mapping[str, str],
     changes: Iterable[SourceChange],
+    late: Iterable[Late],
 ) -> list[State]:
     """The states of the partitions `keys`, in that order.
 
@@ -64,11 +65,16 @@ def states(
         code_version: of the code that a run would use now.
         running: the partitions that runs in flight will touch, each with the run in words.
         changes: how the source's deliveries differ from what raw holds, where somebody looked.
+        late: the partitions that are old because of that.
     """
     of_key: dict[str, list[SourceChange]] = defaultdict(list)
     for change in changes:
         of_key[change.partition_key].append(change)
-    return [_state(key, known, code_version, running.get(key), of_key[key]) for key in keys]
+    outdated = {one.partition_key: one.reasons for one in late}
+    return [
+        _state(key, known, code_version, running.get(key), of_key[key], outdated.get(key, ()))
+        for key in keys
+    ]
 
 
 def _state(
@@ -77,15 +83,14 @@ def _state(
     code_version: str,
     running: str | None,
     changes: Sequence[SourceChange],
+    late: tuple[str, ...],
 ) -> State:
     published, failure = known.published.get(key), known.failures.get(key)
     waiver = known.waivers.get(key)
-    stale: tuple[str, ...] = ()
-    if published:
-        changed = [change.words for change in changes if change.calls_for_a_run]
-        stale = tuple(_stale(published, known.loaded.get(key, {}), code_version, changed))
+    is_old = published is not None and published.code_version != code_version
+    stale = (*(["the code has changed since"] if is_old else []), *late)
     kind, reasons = _kind_and_reasons(known, key, stale, running)
-    other = tuple(change.words for change in changes if not change.calls_for_a_run)
+    other = tuple(change.words for change in changes if change.words not in late)
     return State(key, kind, tuple(reasons), stale, published, failure, waiver, running, other)
 
 
@@ -106,20 +111,6 @@ def _kind_and_reasons(
     if key in known.loaded:
         return "missing", ["loaded, but no run has published it yet"]
     return "missing", ["never run"]
-
-
-def _stale(
-    published: Published,
-    loaded: Mapping[str, LoadedContent],
-    code_version: str,
-    changed: Iterable[str],
-) -> Iterable[str]:
-    if published.code_version != code_version:
-        yield "the code has changed since"
-    fingerprints = {feed: content.fingerprint for feed, content in loaded.items()}
-    if source_fingerprint(fingerprints) != published.source_fingerprint:
-        yield "raw holds a different delivery from the published one"
-    yield from changed
 
 
 def _failed(failure: Failure) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from hashlib import file_digest
@@ -130,6 +130,16 @@ class Landing:
         except FileNotFoundError:
             return None
         return Manifest.of(json.loads(text))
+
+    def refused(self, feeds: Iterable[str], keys: Iterable[str]) -> dict[tuple[str, str], str]:
+        """The fingerprints of the deliveries that the last extract refused, by partition key and feed;
+        a word where there was none."""
+        return {
+            (key, feed): manifest.fingerprint
+            for feed in feeds
+            for key in keys
+            if (manifest := self.read(feed, key)) and manifest.state == "rejected"
+        }
 
     def data_path(self, manifest: Manifest) -> Path | None:
         return self._path(manifest, manifest.data_file)

@@ -17,6 +17,7 @@ from customer_pipeline.alerts.mutes import Mute, mute
 from customer_pipeline.warehouse.waivers import Waiver, grant_waivers
 from tests.support.alert_desk import REFRESH, AlertDesk
 from tests.support.dagster_processes import Home
+from tests.support.instance_traces import waits_for_another_attempt
 from tests.support.receiver import Receiver, receiver
 from tests.support.shop import Shop
 
@@ -300,6 +301,17 @@ def test_a_run_that_takes_three_times_its_usual_time_is_told_while_it_runs(desk:
     (message,) = desk.told(after=50 * MINUTE)
     assert "no sign of life from a run for 63 min" in message.title
     assert desk.told(after=MINUTE) == []
+
+
+def test_the_pauses_of_a_run_between_attempts_are_not_held_against_it(desk: AlertDesk) -> None:
+    desk.succeed(desk.run(DAYS[0]), after=4 * MINUTE)
+    pausing = desk.run(DAYS[1])
+    waits_for_another_attempt(desk.instance, pausing, seconds=6 * 3600)
+    assert desk.told(after=350 * MINUTE) == []
+    (message,) = desk.told(after=25 * MINUTE)
+    assert "a run has taken 15 min so far, usually 4 min" in message.title
+    (message,) = desk.told(after=55 * MINUTE)
+    assert "no sign of life from a run for" in message.title
 
 
 def test_who_owns_a_feed_hears_of_it_and_the_source_s_owner_of_the_rest(desk: AlertDesk) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from customer_pipeline.alerts.health import health
 from customer_pipeline.orchestration.alerting.due import due_partitions
-from customer_pipeline.source.calendars import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions, HourlyPartitions
 from tests.support.alert_desk import AlertDesk
 from tests.support.dagster_processes import Home
 from tests.support.instance_traces import switch, tick
@@ -62,6 +62,13 @@ def test_days_from_before_the_schedule_was_on_are_not_due() -> None:
         "2026-03-29": datetime(2026, 3, 30, 7, tzinfo=LONDON),
     }
     assert "2026-03-29" not in due_partitions(partitions, 7 * HOUR, on, now - HOUR)
+
+
+def test_of_hours_the_newest_that_are_due_are_told_though_newer_ones_are_not() -> None:
+    partitions = HourlyPartitions(datetime(2026, 3, 1, tzinfo=UTC).date(), None, LONDON)
+    on, now = (datetime(2026, 3, 9, hour, tzinfo=LONDON) for hour in (0, 20))
+    due = due_partitions(partitions, 7 * HOUR, on, now)
+    assert list(due) == [f"2026-03-09-{hour:02}:00" for hour in range(6, 13)]
 
 
 def test_a_sensor_is_told_when_three_ticks_failed_and_when_it_works_again(desk: AlertDesk) -> None:

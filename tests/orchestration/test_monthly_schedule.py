@@ -16,10 +16,11 @@ from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.activity import stuck_runs
 from customer_pipeline.orchestration.location import build_defs, build_pipelines
 from customer_pipeline.orchestration.pipeline import Pipeline
-from customer_pipeline.orchestration.run_tags import pauses_allowed, time_allowed
+from customer_pipeline.orchestration.run_tags import time_allowed
 from customer_pipeline.pipelines import DAILY, MONTHLY
 from customer_pipeline.settings import Settings
 from tests.support.dagster_processes import PROJECT, Home
+from tests.support.instance_traces import waits_for_another_attempt
 from tests.support.months import ZONE, RideShop
 from tests.support.schedules import tick
 
@@ -132,6 +133,14 @@ def test_a_month_is_tried_three_more_times_six_hours_apart_and_a_day_five_minute
     assert _retries(found["daily_customers"]) == {(3, timedelta(minutes=5).total_seconds())}
 
 
+def test_a_refresh_of_what_months_published_does_not_wait_as_long_as_for_a_delivery(
+    tmp_path: Path, rides: DbtProject
+) -> None:
+    months = _pipelines(tmp_path, rides)["monthly_trips"]
+    assert months.refresh_retry_delay == timedelta(minutes=5).total_seconds()
+    assert _pipelines(tmp_path, rides, retry_delay=2)["monthly_trips"].refresh_retry_delay == 2
+
+
 def test_what_the_environment_says_of_retries_holds_for_all(
     tmp_path: Path, rides: DbtProject
 ) -> None:
@@ -177,18 +186,22 @@ def test_the_marts_are_fresh_while_each_partition_is_published_by_the_day_it_is_
 
 
 @pytest.mark.parametrize(
-    ("hours", "stuck"), [(2, {DAILY.job}), (17, {DAILY.job}), (19, {DAILY.job, MONTHLY.job})]
+    ("hours", "stuck"), [(2, {DAILY.job}), (6.5, {DAILY.job}), (8, {DAILY.job, MONTHLY.job})]
 )
-def test_a_run_that_may_still_pause_is_not_called_stuck(
-    tmp_path: Path, rides: DbtProject, home: Home, hours: int, stuck: set[str]
+def test_a_run_that_waits_for_another_attempt_is_not_called_stuck_until_that_is_overdue(
+    tmp_path: Path, rides: DbtProject, home: Home, hours: float, stuck: set[str]
 ) -> None:
     repository = build_defs(
         _pipelines(tmp_path, rides)["monthly_trips"].settings
     ).get_repository_def()
     with home.instance() as instance:
-        for spec in SPECS:
-            job = repository.get_job(spec.job)
-            instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=job.tags)
+        runs = {
+            spec.job: instance.create_run_for_job(
+                repository.get_job(spec.job), status=dg.DagsterRunStatus.STARTED
+            )
+            for spec in SPECS
+        }
+        waits_for_another_attempt(instance, runs[MONTHLY.job], seconds=6 * 3600)
         found = stuck_runs(instance, datetime.now(UTC) + timedelta(hours=hours))
     assert {run.job_name for run in found} == stuck
 
@@ -198,8 +211,3 @@ def test_pauses_come_on_top_of_the_time_that_the_instance_gives_a_run() -> None:
     limit = settings["run_monitoring"]["max_runtime_seconds"]
     assert time_allowed(limit) == {}
     assert time_allowed(limit + 1) == {"dagster/max_runtime": str(2 * limit + 1)}
-
-
-def test_a_limit_that_somebody_gave_a_run_by_hand_allows_no_pause() -> None:
-    assert pauses_allowed({"dagster/max_runtime": "80"}) == timedelta(0)
-    assert pauses_allowed({}) == timedelta(0)

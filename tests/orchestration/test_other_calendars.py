@@ -16,6 +16,7 @@ from customer_pipeline.dbt_adapter.manifest import DbtProject
 from customer_pipeline.orchestration.location import build_defs
 from customer_pipeline.pipelines import MONTHLY, PipelineSpec
 from customer_pipeline.planning.known import read_known
+from customer_pipeline.planning.late_data import late_partitions
 from customer_pipeline.planning.source_changes import source_changes
 from customer_pipeline.planning.state import states
 from tests.support.dagster_processes import Home, home_template
@@ -116,6 +117,18 @@ def test_all_that_follows_agrees_and_is_verified_against_the_source(ridden: Ride
     assert verifier.findings(windows, deep=True) == []
 
 
+def test_a_range_that_is_none_changes_nothing_and_is_not_tried_again(ridden: Rides) -> None:
+    """Dagster takes the next keys for ends that are none, when they come as tags of a run."""
+    before, no_key = ridden.ledger(), f"{ridden.keys[0][:8]}27"
+    ranges = {"is not": [no_key, no_key], "is reversed": [ridden.keys[1], ridden.keys[0]]}
+    for said, ends in ranges.items():
+        ran = ridden.run(ends)
+        assert not ran.succeeded
+        assert all(said in error for error in ran.errors.values())
+        assert ran.events("STEP_UP_FOR_RETRY") == []
+    assert ridden.ledger() == before
+
+
 # After the others, since it changes what they look at.
 def test_a_correction_changes_its_partition_alone_and_is_seen_before_it_is_run(
     ridden: Rides,
@@ -127,12 +140,14 @@ def test_a_correction_changes_its_partition_alone_and_is_seen_before_it_is_run(
 
     known = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds)
     windows = pipeline.partitions.windows(ridden.good)
+    changes = source_changes(pipeline.feeds, windows, known.loaded)
     found = states(
         ridden.good,
         known,
         code_version=pipeline.code_version,
         running={},
-        changes=source_changes(pipeline.feeds, windows, known.loaded),
+        changes=changes,
+        late=late_partitions(pipeline.feeds, windows, known, changes, refused={}),
     )
     assert {state.partition_key: state.kind for state in found} == {
         key: "stale" if key == corrected else "published" for key in ridden.good

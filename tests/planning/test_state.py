@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from customer_pipeline.planning.known import Known
+from customer_pipeline.planning.late_data import late_partitions
 from customer_pipeline.planning.source_changes import Kind, SourceChange
 from customer_pipeline.planning.state import State, states
+from customer_pipeline.source.partitions import Window
 from customer_pipeline.warehouse.attempts import Failure
 from customer_pipeline.warehouse.deliveries import LoadedContent
 from customer_pipeline.warehouse.ledger import Published, source_fingerprint
@@ -17,6 +19,7 @@ from customer_pipeline.warehouse.waivers import Waiver
 
 DAY = "2026-03-04"
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
+WINDOW = Window(DAY, NOON - timedelta(days=6), NOON - timedelta(days=5))
 LOADED = {DAY: {"orders": LoadedContent("abc")}}
 ROW = Published(
     pipeline="daily",
@@ -50,6 +53,7 @@ def state_of(
         code_version=code,
         running={DAY: running} if running else {},
         changes=changes,
+        late=late_partitions({}, [WINDOW], known, changes, refused={}),
     )
     return found
 

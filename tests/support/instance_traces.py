@@ -10,6 +10,8 @@ from typing import Literal
 
 import dagster as dg
 from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.events import DagsterEvent
+from dagster._core.execution.plan.objects import StepRetryData
 from dagster._core.remote_origin import (
     RegisteredCodeLocationOrigin,
     RemoteInstigatorOrigin,
@@ -87,6 +89,17 @@ def tick(
             selector_id=origin.get_selector().get_id(),
         )
     )
+
+
+def waits_for_another_attempt(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, *, seconds: float
+) -> None:
+    """A step of the run failed just now, and is to be tried again after so many seconds."""
+    error = SerializableErrorInfo("the warehouse is held", [], "TransientError")
+    retry = StepRetryData(error, seconds_to_wait=seconds)
+    kind = dg.DagsterEventType.STEP_UP_FOR_RETRY
+    event = DagsterEvent(kind.value, run.job_name, step_key="publish", event_specific_data=retry)
+    instance.report_dagster_event(event, run.run_id)
 
 
 def forget_ticks(instance: dg.DagsterInstance, name: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from customer_pipeline.cli.instance import kept_instance
-from customer_pipeline.cli.keys import counted
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.warehouse.backfills import Backfill
 
 if TYPE_CHECKING:

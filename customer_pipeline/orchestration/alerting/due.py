@@ -23,9 +23,12 @@ def due_partitions(
     """
     if since is None:
         return {}
-    found = {}
-    for window in partitions.windows(partitions.complete_keys(now)[-_NEWEST:]):
+    found: dict[str, datetime] = {}
+    for key in reversed(partitions.complete_keys(now)):
+        window = partitions.window(key)
         due = window.end + due_after
-        if window.end >= since and due <= now:
-            found[window.key] = due
-    return found
+        if window.end < since or len(found) == _NEWEST:
+            break
+        if due <= now:
+            found[key] = due
+    return dict(reversed(found.items()))

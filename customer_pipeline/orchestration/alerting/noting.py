@@ -21,7 +21,6 @@ from customer_pipeline.alerts.drift import watch_drift
 from customer_pipeline.alerts.partitions import watch_partitions
 from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import Store, note_of, set_note
-from customer_pipeline.orchestration.activity import longest_silence
 from customer_pipeline.orchestration.alerting import runs as dagster_runs
 from customer_pipeline.orchestration.alerting.backfills import Backfills
 from customer_pipeline.orchestration.alerting.runs import RecentRuns
@@ -99,11 +98,12 @@ def _drift(store: Store, found: _Found) -> None:
 
 def _paces(store: Store, found: _Found) -> None:
     look = found.look
-    hangs = max(look.hangs_after, longest_silence(found.pipeline))
     paces = list(dagster_runs.paces(look.instance, look.tellers, found.pipeline, look.now))
     with store.transaction() as connection:
         for pace in paces:
-            rules.note_pace(connection, found.scene, pace, hangs=hangs, least=look.slow_after)
+            rules.note_pace(
+                connection, found.scene, pace, hangs=look.hangs_after, least=look.slow_after
+            )
 
 
 def _runs(store: Store, found: _Found) -> None:

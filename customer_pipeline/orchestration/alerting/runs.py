@@ -14,7 +14,12 @@ from typing import Any
 import dagster as dg
 
 from customer_pipeline.alerts.scene import FailedCheck, FailedRun, RunPace, Why
-from customer_pipeline.orchestration.activity import last_event, live_runs, publishes
+from customer_pipeline.orchestration.activity import (
+    last_event,
+    live_runs,
+    publishes,
+    seconds_paused,
+)
 from customer_pipeline.orchestration.alerting.tellers import Tellers
 from customer_pipeline.orchestration.causes import first_error, first_line
 from customer_pipeline.orchestration.partitions import partitions_of
@@ -45,12 +50,10 @@ class RecentRuns:
     unsettled: frozenset[str]
 
 
-def recent_runs(
-    instance: dg.DagsterInstance, tellers: Tellers, since: datetime, now: datetime
-) -> RecentRuns:
+def recent_runs(instance: dg.DagsterInstance, since: datetime, now: datetime) -> RecentRuns:
     """What has ended between `since` and `now`, of whichever pipeline."""
     # First, so that a run that ends meanwhile is under way, or has ended, and never neither.
-    alive = list(live_runs(instance, now, pause_of=tellers.pause_of))
+    alive = list(live_runs(instance, now))
     ended = instance.get_run_records(
         dg.RunsFilter(
             statuses=[dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS],
@@ -182,7 +185,7 @@ def paces(
             run.run_id,
             tellers.job_of(run, pipeline),
             keys,
-            (now - started_at(record)).total_seconds(),
+            (now - started_at(record)).total_seconds() - seconds_paused(instance, run),
             usual.most if usual else None,
             (now - max(last_event(instance, run), started_at(record))).total_seconds(),
         )

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
 import dagster as dg
 
-from customer_pipeline.orchestration.activity import longest_silence
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_keys
 from customer_pipeline.orchestration.specs import partitioned_keys
@@ -64,10 +62,6 @@ class Tellers:
     def jobs_of(self, run: dg.DagsterRun) -> list[str]:
         """All that a run is a run of, where it works for several pipelines."""
         return [self.job_of(run, pipeline) for pipeline in self._touched(run)]
-
-    def pause_of(self, run: dg.DagsterRun) -> timedelta:
-        """How long nothing may be heard of a run that is well."""
-        return longest_silence(self.of_run(run))
 
     def _touched(self, run: dg.DagsterRun) -> list[Pipeline]:
         # A run in the process that asked for it names no assets.

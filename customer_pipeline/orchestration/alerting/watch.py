@@ -66,7 +66,7 @@ class Watch:
             muted = mutes(connection, now)
         # Dagster before the ledger: what has ended by now has told the ledger what it did.
         tellers = Tellers(self.pipelines)
-        recent = recent_runs(instance, tellers, max(began, last - _OVERLAP), now)
+        recent = recent_runs(instance, max(began, last - _OVERLAP), now)
         found = backfills(instance, tellers, since=began, now=now, is_told=self._is_told)
         due = {one.name: self._due(instance, one, began, now) for one in self.pipelines}
         ledger, broken = read_ledger(self.pipelines)
