@@ -19,9 +19,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from customer_pipeline.cli.main import cli
+from customer_pipeline.orchestration.location import build_defs
 from customer_pipeline.planning.detail import Detail
 from customer_pipeline.planning.plan import Redo
-from customer_pipeline.settings import Settings
+from customer_pipeline.settings import DEMO_SOURCE, Settings
 from customer_pipeline.source.acceptance import ReadyWhen
 from customer_pipeline.source.column import Column
 from customer_pipeline.source.feed import Feed, Source
@@ -176,6 +177,22 @@ def test_every_table_is_in_the_reference() -> None:
         named = set(re.findall(r"\b(?:ops|marts|reporting)\.[a-z]\w+\b(?!\()", text_of(name)))
         files = {"reporting.py", "marts.csv"}
         assert {one for one in named if not one.endswith("_")} - files <= shown, name
+
+
+def test_everything_in_dagster_is_in_the_reference(dbt_cache: Path, tmp_path: Path) -> None:
+    (tmp_path / ".dbt").symlink_to(dbt_cache)
+    settings = Settings(source=DEMO_SOURCE, data_dir=tmp_path)
+    repository = build_defs(settings).get_repository_def()
+    graph = repository.asset_graph
+    there = {
+        *(key.path[0] for key in graph.get_all_asset_keys()),
+        *(graph.get(key).group_name for key in graph.get_all_asset_keys()),
+        *(name for name in repository.job_names if not name.startswith("__")),
+        *(schedule.name for schedule in repository.schedule_defs),
+        *(sensor.name for sensor in repository.sensor_defs),
+    }
+    _, section = text_of("tables.md").split("## Assets")
+    assert {word.split("/")[0] for word in re.findall(r"`([^`]+)`", section)} == there
 
 
 def test_every_key_of_the_detail_of_a_day_is_named() -> None:
