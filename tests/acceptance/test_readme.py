@@ -35,8 +35,8 @@ from tests.support.warehouse import query
 DAY = "2026-03-09"
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 NAMES = [page.name for page in PAGES]
-# Read by what is not the pipeline itself: the tests.
-OTHER_VARIABLES = {"CUSTOMER_PIPELINE_TEST_DATA"}
+# Read by the tests; and a mistake, which `doctor` is shown to notice.
+OTHER_VARIABLES = {"CUSTOMER_PIPELINE_TEST_DATA", "CUSTOMER_PIPELINE_LOCKTIMEOUT"}
 
 
 def options_of(group: TyperGroup) -> dict[str, set[str]]:
