@@ -1,5 +1,5 @@
-"""What a feed offers for a window now, looked at as cheaply as can be: a file that has the size and
-the time of change of the content that is known has that content, and is not opened.
+"""What a feed offers for a window now, looked at as cheaply as can be: a file that has the size, the
+time of change and the version of the content that is known has that content, and is not opened.
 
 That a file's time tells the truth is the one thing that has to be believed; whoever does not can have
 every file hashed.
@@ -31,11 +31,13 @@ from customer_pipeline.source.readiness import require_ready
 
 @dataclass(frozen=True)
 class Taken:
-    """The content that a file is compared with: its fingerprint, and how the file was then (None
-    where that does not tell whether it has changed since)."""
+    """The content that a file is compared with: its fingerprint, how the file was then (None where
+    that does not tell whether it has changed since), and which version of several it was (None where
+    that is not known, or the feed names none)."""
 
     fingerprint: str
     file: FileState | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def look(feed: Feed, window: Window, known: Taken | None, *, hash_all: bool = Fa
 def _fingerprint(feed: Feed, window: Window, known: Taken | None, *, hash_all: bool) -> str:
     place = place_of(feed, window)
     state = state_of(place.path)
-    if known and known.file == state and not hash_all:
+    is_known_file = known and (known.file, known.version) == (state, place.version)
+    if known and is_known_file and not hash_all:
         return known.fingerprint
     # Touched, perhaps: then it is still the known content, whatever its marker says.
     is_like_known = known and (known.file is None or known.file.size == state.size)
