@@ -2,15 +2,17 @@
 time of change and the version of the content that is known has that content, and is not opened.
 
 That a file's time tells the truth is the one thing that has to be believed; whoever does not can have
-every file hashed.
+every file hashed. Rows are read only where nothing else tells whether a file is complete: beside a
+manifest that states their number and no more.
 
-What belongs here: looking, without reading rows. What does not: what follows from it
+What belongs here: looking. What does not: what follows from it
 (`planning/source_changes.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,6 +29,7 @@ from customer_pipeline.source.places import place_of
 from customer_pipeline.source.readers.delivered_file import FileState, fingerprint_of, state_of
 from customer_pipeline.source.readers.python_function import read_python
 from customer_pipeline.source.readiness import require_ready
+from customer_pipeline.source.reading import read_delivery
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,10 @@ def _fingerprint(feed: Feed, window: Window, known: Taken | None, *, hash_all: b
     promise = require_ready(feed, window, place, state)
     fingerprint = fingerprint_of(place.path)
     promise.require_content(fingerprint)
+    if promise.only_counts:
+        # What is wrong with a delivery that is complete is for a run to find.
+        with suppress(DeliveryError):
+            read_delivery(feed, window)
     return fingerprint
 
 

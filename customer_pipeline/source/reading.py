@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from customer_pipeline.errors import DeliveryError, NotReadyError
 from customer_pipeline.source.delivery import Delivery
+from customer_pipeline.source.drift import ColumnsError
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import Place, place_of
@@ -44,9 +45,12 @@ def read_delivery(feed: Feed, window: Window, *, as_it_lies: bool = False) -> De
     promise = Promise() if as_it_lies else require_ready(feed, window, place, state)
     try:
         delivery = _FILE_READERS[feed.reader](place.path, feed)
-    except DeliveryError:
+    except DeliveryError as error:
         # What is wrong with a file that is being written is no news.
         _require_unchanged(place, state)
+        # Of the columns, the beginning of a file tells all.
+        if not isinstance(error, ColumnsError):
+            promise.require_whole(error)
         raise
     _require_unchanged(place, state)
     promise.require_content(delivery.fingerprint)

@@ -257,3 +257,24 @@ def test_which_version_is_loaded_is_noted_in_a_warehouse_that_did_not_note_it_ye
     run_stages(pipeline, [DAY], lake=False)
     loaded = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds).loaded[DAY]
     assert (loaded["orders"].file_version, loaded["customers"].file_version) == ("_v2", None)
+
+
+def test_beside_a_manifest_of_rows_alone_a_correction_counts_when_all_rows_are_there(
+    published: Shop,
+) -> None:
+    path = published.path("orders", DAY)
+    rule = 'ready_when: {manifest: "deliveries/orders/{date}.json"}'
+    declared = "path: deliveries/orders/{date}.csv"
+    published.source_path.write_text(SOURCE.replace(declared, f"{declared}\n    {rule}"))
+    path.with_suffix(".json").write_text('{"rows": 3}')
+
+    def seen(*rows: dict[str, object]) -> list[tuple[str, str]]:
+        published.deliver("orders", DAY, rows)
+        return [(one.kind, one.reason) for one in changes(published, ["orders"], [DAY])]
+
+    ((kind, reason),) = seen(line(DAY, 1), line(DAY, 2))
+    assert kind == "incomplete"
+    assert "its manifest states 3 rows, the file has 2" in reason
+    assert seen(*(line(DAY, n) for n in range(3))) == [("changed", "")]
+    # Nothing more is on its way: that there is one too many is for a run to find.
+    assert seen(*(line(DAY, n) for n in range(4))) == [("changed", "")]
