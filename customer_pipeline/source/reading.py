@@ -16,7 +16,7 @@ from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import Place, place_of
 from customer_pipeline.source.readers.csv_file import read_csv
-from customer_pipeline.source.readers.delivered_file import FileState, state_of
+from customer_pipeline.source.readers.delivered_file import FileState, fingerprint_of, state_of
 from customer_pipeline.source.readers.jsonl_file import read_jsonl
 from customer_pipeline.source.readers.parquet_file import read_parquet
 from customer_pipeline.source.readers.python_function import read_python
@@ -25,10 +25,14 @@ from customer_pipeline.source.readiness import Promise, require_ready
 _FILE_READERS = {"csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet}
 
 
-def read_delivery(feed: Feed, window: Window, *, as_it_lies: bool = False) -> Delivery:
+def read_delivery(
+    feed: Feed, window: Window, *, known: str | None = None, as_it_lies: bool = False
+) -> Delivery:
     """Reads what `feed` delivered for `window`.
 
     Args:
+        known: the fingerprint of a content that was complete, and so is wherever it is found again: a
+            file may be touched, or restored after its marker.
         as_it_lies: whatever the feed's `ready_when` says about its being complete.
 
     Raises:
@@ -42,7 +46,17 @@ def read_delivery(feed: Feed, window: Window, *, as_it_lies: bool = False) -> De
         return read_python(feed, window)
     place = place_of(feed, window)
     state = state_of(place.path)
-    promise = Promise() if as_it_lies else require_ready(feed, window, place, state)
+    if as_it_lies:
+        return _read(feed, place, state, Promise())
+    try:
+        return _read(feed, place, state, require_ready(feed, window, place, state))
+    except NotReadyError:
+        if known is None or fingerprint_of(place.path) != known:
+            raise
+        return _read(feed, place, state, Promise())
+
+
+def _read(feed: Feed, place: Place, state: FileState, promise: Promise) -> Delivery:
     try:
         delivery = _FILE_READERS[feed.reader](place.path, feed)
     except DeliveryError as error:

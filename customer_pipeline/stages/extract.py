@@ -107,7 +107,9 @@ class _Extraction:
         with self.landing.turn(self.feed_name, window.key):
             file = file_of(self.feed, window)
             try:
-                delivery = read_delivery(self.feed, window, as_it_lies=self.as_it_lies)
+                delivery = read_delivery(
+                    self.feed, window, known=self._known(window), as_it_lies=self.as_it_lies
+                )
                 rows = self._mapped(delivery, window)
             except MissingDeliveryError as error:
                 return self._missing(window, str(error))
@@ -160,6 +162,7 @@ class _Extraction:
             modified_ns=telling_time(delivery.file) if delivery.file else None,
             version=delivery.version,
             drift=delivery.drift,
+            complete_fingerprint=delivery.fingerprint,
         )
         if rows.quarantined:
             quarantine = _quarantine_table(rows.quarantined, self.landing.column, window)
@@ -196,7 +199,17 @@ class _Extraction:
             declaration=self.declaration,
             fingerprint=state,
             reason=" ".join(reason.split()),
+            complete_fingerprint=self._known(window),
         )
+
+    def _known(self, window: Window) -> str | None:
+        """The content that was complete when the partition was extracted before."""
+        try:
+            before = self.landing.read(self.feed_name, window.key)
+        except ValueError:
+            # Damaged on the disk: this extract replaces it.
+            return None
+        return before.complete_fingerprint if before else None
 
     def _store(self, window: Window, name: str, table: pa.Table) -> str:
         def write(path: Path) -> None:
