@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +29,7 @@ from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.places import place_of
 from customer_pipeline.source.readers.delivered_file import FileState, fingerprint_of, state_of
 from customer_pipeline.source.readers.python_function import read_python
-from customer_pipeline.source.readiness import require_ready
+from customer_pipeline.source.readiness import require_ready, require_unchanged, telling_time
 from customer_pipeline.source.reading import read_delivery
 
 
@@ -87,15 +88,25 @@ def _fingerprint(feed: Feed, window: Window, known: Taken | None, *, hash_all: b
         return known.fingerprint
     # Touched, perhaps: then it is still the known content, whatever its marker says.
     is_like_known = known and (known.file is None or known.file.size == state.size)
-    if known and is_like_known and fingerprint_of(place.path) == known.fingerprint:
+    hashed = fingerprint_of if hash_all or telling_time(state) is None else partial(_hashed, state)
+    if known and is_like_known and hashed(place.path) == known.fingerprint:
         return known.fingerprint
     promise = require_ready(feed, window, place, state)
-    fingerprint = fingerprint_of(place.path)
+    fingerprint = hashed(place.path)
     promise.require_content(fingerprint)
     if promise.only_counts:
         # What is wrong with a delivery that is complete is for a run to find.
         with suppress(DeliveryError):
             read_delivery(feed, window)
+    return fingerprint
+
+
+# A sensor looks every few minutes, and may find the same touched files each time.
+@lru_cache(maxsize=4096)
+def _hashed(state: FileState, path: Path) -> str:
+    """The fingerprint of the file at `path`, which is in `state`; remembered."""
+    fingerprint = fingerprint_of(path)
+    require_unchanged(path, state)
     return fingerprint
 
 

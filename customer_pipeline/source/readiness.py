@@ -103,6 +103,16 @@ def require_ready(feed: Feed, window: Window, place: Place, state: FileState) ->
     return Promise()
 
 
+def require_unchanged(path: Path, state: FileState) -> None:
+    """Raises NotReadyError when the file at `path`, which has been read, is not in `state` any more."""
+    if state_of(path) != state:
+        raise NotReadyError(
+            "the delivery is not complete yet: it was changed while it was read",
+            where=str(path),
+            todo="wait until whoever writes it is done",
+        )
+
+
 def telling_time(state: FileState) -> int | None:
     """When the file was changed last, for whoever wants to tell later whether it was changed since.
 

@@ -20,7 +20,7 @@ from customer_pipeline.source.readers.delivered_file import FileState, fingerpri
 from customer_pipeline.source.readers.jsonl_file import read_jsonl
 from customer_pipeline.source.readers.parquet_file import read_parquet
 from customer_pipeline.source.readers.python_function import read_python
-from customer_pipeline.source.readiness import Promise, require_ready
+from customer_pipeline.source.readiness import Promise, require_ready, require_unchanged
 
 _FILE_READERS = {"csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet}
 
@@ -61,21 +61,12 @@ def _read(feed: Feed, place: Place, state: FileState, promise: Promise) -> Deliv
         delivery = _FILE_READERS[feed.reader](place.path, feed)
     except DeliveryError as error:
         # What is wrong with a file that is being written is no news.
-        _require_unchanged(place, state)
+        require_unchanged(place.path, state)
         # Of the columns, the beginning of a file tells all.
         if not isinstance(error, ColumnsError):
             promise.require_whole(error)
         raise
-    _require_unchanged(place, state)
+    require_unchanged(place.path, state)
     promise.require_content(delivery.fingerprint)
     promise.require_rows(delivery.row_count)
     return replace(delivery, file=state, version=place.version)
-
-
-def _require_unchanged(place: Place, state: FileState) -> None:
-    if state_of(place.path) != state:
-        raise NotReadyError(
-            "the delivery is not complete yet: it was changed while it was read",
-            where=str(place.path),
-            todo="wait until whoever writes it is done",
-        )

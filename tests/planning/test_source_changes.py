@@ -145,6 +145,19 @@ def test_a_file_that_was_only_touched_has_not_changed(published: Shop, hashed: l
     age(published.path("orders", DAY), LONG_AGO + 1)
     assert changes(published) == []
     assert hashed == [f"orders/{DAY}.csv"]
+    # Once: a sensor looks all day.
+    assert changes(published) == []
+    assert len(hashed) == 1
+    assert changes(published, ["orders"], [DAY], hash_all=True) == []
+    assert len(hashed) == 2
+    age(published.path("orders", DAY), LONG_AGO + 2)
+    assert changes(published) == []
+    assert len(hashed) == 3
+    # Just now it may be changed again, and have the same time then.
+    age(published.path("orders", DAY), time.time_ns() + 60_000_000_000)
+    for looks in (1, 2):
+        assert changes(published) == []
+        assert len(hashed) == 3 + looks
 
 
 def test_only_a_look_that_hashes_everything_sees_through_a_file_that_lies_about_its_time(
