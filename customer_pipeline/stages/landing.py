@@ -80,12 +80,9 @@ class Manifest:
         if not needed <= content.keys() <= known:
             return None
         drift = tuple(Drift(**one) for one in content.get("drift", ()))
-        complete = content["fingerprint"] if content["state"] == "landed" else None
-        return cls(
-            **{"complete_fingerprint": complete}
-            | content
-            | {"warnings": tuple(content.get("warnings", ())), "drift": drift}
-        )
+        if content["state"] == "landed":
+            content = {"complete_fingerprint": content["fingerprint"]} | content
+        return cls(**content | {"warnings": tuple(content.get("warnings", ())), "drift": drift})
 
 
 def owner_of(root: Path) -> str:

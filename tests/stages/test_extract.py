@@ -123,7 +123,11 @@ class TestADeliveryWithoutRows:
         assert manifest.landed_rows == len(things.rows()) == (content or "").count("Ada")
 
     def test_a_file_of_lines_that_was_only_just_opened_wipes_nothing(self, things: OneFeed) -> None:
-        lines = {"reader": "jsonl", "path": str(things.root / "{date}.csv"), "missing": "empty"}
+        lines: dict[str, Any] = {
+            "reader": "jsonl",
+            "path": str(things.root / "{date}.csv"),
+            "missing": "empty",
+        }
         things.land_and_load('{"id": "1", "name": "Ada"}\n', **lines)
         assert "the file is empty" in things.land("", **lines).reason
         things.load(**lines)
@@ -131,7 +135,7 @@ class TestADeliveryWithoutRows:
         # Where a marker says that it is complete, it says that there are no rows.
         things.deliver("")
         (things.root / f"{DAY}.csv.done").touch()
-        marked = lines | {"ready_when": {"suffix": ".done"}}
+        marked: dict[str, Any] = lines | {"ready_when": {"suffix": ".done"}}
         (manifest,) = things.extract(**marked)
         things.load(**marked)
         assert (manifest.state, things.raw()) == ("landed", [])
