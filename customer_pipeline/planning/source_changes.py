@@ -111,8 +111,9 @@ def _change(
 
 def _taken(content: LoadedContent) -> Taken:
     if content.size is None or content.modified_ns is None:
-        return Taken(content.fingerprint)
-    return Taken(content.fingerprint, FileState(content.size, content.modified_ns))
+        return Taken(content.fingerprint, version=content.file_version)
+    file = FileState(content.size, content.modified_ns)
+    return Taken(content.fingerprint, file, content.file_version)
 
 
 def _kind(offer: Offer, taken: Taken | None) -> Kind | None:

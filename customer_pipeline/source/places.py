@@ -44,7 +44,8 @@ def place_of(feed: Feed, window: Window) -> Place:
     if not has_version(feed.path or ""):
         return Place(delivery_path(feed, window))
     before, _, after = str(delivery_path(feed, window, version=_ANY)).partition(_ANY)
-    found = _versions(before, after)
+    sign = _sign(feed, window, f"{before}{_ANY}{after}")
+    found = [one for one in _versions(before, after) if not sign.fullmatch(f"{before}{one}{after}")]
     where = f"{before}*{after}"
     if not found:
         raise MissingDeliveryError(
@@ -67,6 +68,18 @@ def place_of(feed: Feed, window: Window) -> Place:
             todo="keep those that count up, such as v1, v2, ... v10",
         ) from error
     return Place(Path(f"{before}{version}{after}"), version)
+
+
+def _sign(feed: Feed, window: Window, delivery: str) -> re.Pattern[str]:
+    """What matches the path of a file that only says of a version that it is complete, or what it
+    should be; nothing, where the feed has no such files. `delivery` is the path of any version."""
+    rule = feed.ready_when
+    template = rule and (rule.marker or rule.manifest)
+    if template:
+        path = str(filled(template, window, version=_ANY, name="ready_when"))
+    else:
+        path = f"{delivery}{rule.suffix}" if rule and rule.suffix else ""
+    return re.compile(".*".join(map(re.escape, path.split(_ANY))), re.DOTALL)
 
 
 def delivery_path(feed: Feed, window: Window, *, version: str = "") -> Path:

@@ -36,6 +36,11 @@ class Promise:
     size: int | None = None
     sha256: str | None = None
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing but reading the file can tell if it is complete."""
+        return self.rows is not None and self.size is None and self.sha256 is None
+
     def require_size(self, size: int) -> None:
         """Raises NotReadyError when the file has another size."""
         if self.size not in (None, size):
@@ -47,13 +52,22 @@ class Promise:
             raise self._not_kept(f"sha256 {self.sha256}, the file has {sha256}")
 
     def require_rows(self, rows: int) -> None:
-        """Raises DeliveryError when the delivery, complete in bytes, has another number of rows."""
+        """Raises an error when the delivery has another number of rows: NotReadyError when the rest
+        may be on its way, DeliveryError when it is complete in bytes, or has more."""
+        if self.only_counts and rows < (self.rows or 0):
+            raise self._not_kept(f"{self.rows} rows, the file has {rows}")
         if self.rows not in (None, rows):
             raise DeliveryError(
                 f"the manifest states {self.rows} rows, the delivery has {rows}",
                 where=self.where,
                 todo="have the delivery and its manifest written again",
             )
+
+    def require_whole(self, error: DeliveryError) -> None:
+        """Raises NotReadyError when `error`, with which the file could not be read, may come from a
+        part of it being there only."""
+        if self.only_counts:
+            raise self._not_kept(f"{self.rows} rows, and {error.what}") from error
 
     def _not_kept(self, difference: str) -> NotReadyError:
         return NotReadyError(
@@ -87,6 +101,16 @@ def require_ready(feed: Feed, window: Window, place: Place, state: FileState) ->
         promise.require_size(state.size)
         return promise
     return Promise()
+
+
+def require_unchanged(path: Path, state: FileState) -> None:
+    """Raises NotReadyError when the file at `path`, which has been read, is not in `state` any more."""
+    if state_of(path) != state:
+        raise NotReadyError(
+            "the delivery is not complete yet: it changed while it was being read",
+            where=str(path),
+            todo="wait until it has been written completely",
+        )
 
 
 def telling_time(state: FileState) -> int | None:

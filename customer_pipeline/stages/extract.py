@@ -49,6 +49,7 @@ def extract(
     zone: str,
     landing: Landing,
     give_up: bool,
+    as_it_lies: bool = False,
 ) -> list[Manifest]:
     """Land `windows` of a feed, each on its own, a few at a time; manifests in the same order.
 
@@ -57,6 +58,7 @@ def extract(
         give_up: whether a source that cannot be reached now, or a delivery that is not complete yet,
             makes a rejected delivery. Otherwise the other partitions are landed, and then the error
             is raised, for another attempt: both may pass by themselves.
+        as_it_lies: take deliveries whatever the feed's `ready_when` says about their being complete.
 
     Raises:
         TransientError: such a source or delivery, and `give_up` is false.
@@ -68,7 +70,7 @@ def extract(
         ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
     ):
         extraction = _Extraction(
-            feed_name, feed, zone, landing, declaration_version(feed, zone), database
+            feed_name, feed, zone, landing, declaration_version(feed, zone), database, as_it_lies
         )
         found = list(pool.map(partial(extraction.land, give_up=give_up), windows))
     unreachable = [outcome for outcome in found if isinstance(outcome, TransientError)]
@@ -98,13 +100,16 @@ class _Extraction:
     landing: Landing
     declaration: str
     database: duckdb.DuckDBPyConnection
+    as_it_lies: bool
 
     def land(self, window: Window, *, give_up: bool) -> Manifest | TransientError:
         """Read and land one partition. An unreachable source is returned, so that others go on."""
         with self.landing.turn(self.feed_name, window.key):
             file = file_of(self.feed, window)
             try:
-                delivery = read_delivery(self.feed, window)
+                delivery = read_delivery(
+                    self.feed, window, known=self._known(window), as_it_lies=self.as_it_lies
+                )
                 rows = self._mapped(delivery, window)
             except MissingDeliveryError as error:
                 return self._missing(window, str(error))
@@ -157,6 +162,7 @@ class _Extraction:
             modified_ns=telling_time(delivery.file) if delivery.file else None,
             version=delivery.version,
             drift=delivery.drift,
+            complete_fingerprint=delivery.fingerprint,
         )
         if rows.quarantined:
             quarantine = _quarantine_table(rows.quarantined, self.landing.column, window)
@@ -193,7 +199,17 @@ class _Extraction:
             declaration=self.declaration,
             fingerprint=state,
             reason=" ".join(reason.split()),
+            complete_fingerprint=self._known(window),
         )
+
+    def _known(self, window: Window) -> str | None:
+        """The content that was complete when the partition was extracted before."""
+        try:
+            before = self.landing.read(self.feed_name, window.key)
+        except ValueError:
+            # Damaged on the disk: this extract replaces it.
+            return None
+        return before.complete_fingerprint if before else None
 
     def _store(self, window: Window, name: str, table: pa.Table) -> str:
         def write(path: Path) -> None:

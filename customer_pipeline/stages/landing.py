@@ -42,6 +42,7 @@ class Manifest:
     `size` is the delivery's, in bytes, and `modified_ns` when its file was last changed (nanoseconds
     since the epoch), where that tells later whether it was changed since. `version` is that of the
     file, where several may be there, and `drift` says which columns are not as declared.
+    `complete_fingerprint` is of the newest content that was complete, which may be an earlier one.
     """
 
     feed: str
@@ -62,6 +63,7 @@ class Manifest:
     modified_ns: int | None = None
     version: str | None = None
     drift: tuple[Drift, ...] = ()
+    complete_fingerprint: str | None = None
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Manifest | None:
@@ -78,6 +80,8 @@ class Manifest:
         if not needed <= content.keys() <= known:
             return None
         drift = tuple(Drift(**one) for one in content.get("drift", ()))
+        if content["state"] == "landed":
+            content = {"complete_fingerprint": content["fingerprint"]} | content
         return cls(**content | {"warnings": tuple(content.get("warnings", ())), "drift": drift})
 
 

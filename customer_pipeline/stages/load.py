@@ -174,6 +174,7 @@ def _record(
                 "declaration": manifest.declaration,
                 "size": manifest.size,
                 "modified_ns": manifest.modified_ns,
+                "file_version": manifest.version,
                 "run_id": run_id,
                 "loaded_at": loaded_at,
             }

@@ -33,7 +33,6 @@ def against_source(
         ConfigError: the feed's declaration cannot work.
         TransientError: the source cannot be reached now.
     """
-    feed = _as_it_lies(feed)
     for window in windows:
         manifest = landing.read(feed_name, window.key)
         if manifest is None:
@@ -45,14 +44,9 @@ def against_source(
             yield Finding(window.key, "source", f"{feed_name}: {what}")
 
 
-def _as_it_lies(feed: Feed) -> Feed:
-    """The feed with deliveries that count whether or not they are complete."""
-    return feed.model_copy(update={"ready_when": None})
-
-
 def _changed(feed: Feed, window: Window, manifest: Manifest) -> str | None:
     try:
-        delivery = read_delivery(feed, window)
+        delivery = read_delivery(feed, window, as_it_lies=True)
     except MissingDeliveryError:
         return "the delivery is gone" if manifest.state == "landed" else None
     except DeliveryError as error:
@@ -80,9 +74,11 @@ def extracted_again(
 
     Raises the same errors as `against_source`.
     """
-    feed = _as_it_lies(feed)
     scratch = Landing(folder, landing.column, landing.source)
-    for again in extract(feed_name, feed, windows, zone=zone, landing=scratch, give_up=False):
+    extracted = extract(
+        feed_name, feed, windows, zone=zone, landing=scratch, give_up=False, as_it_lies=True
+    )
+    for again in extracted:
         landed = landing.read(feed_name, again.partition_key)
         if landed is None or landed.state == "rejected":
             continue

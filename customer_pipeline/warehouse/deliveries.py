@@ -31,7 +31,8 @@ class LoadedDelivery:
 @dataclass(frozen=True)
 class LoadedContent:
     """Which content of a delivery raw holds: its fingerprint (a word where there was no delivery),
-    and of a file its bytes and when it was last changed (nanoseconds since the epoch).
+    and of a file its bytes, when it was last changed (nanoseconds since the epoch), and which version
+    of several it was.
 
     None where that is not known, or does not tell a later change.
     """
@@ -39,6 +40,7 @@ class LoadedContent:
     fingerprint: str
     size: int | None = None
     modified_ns: int | None = None
+    file_version: str | None = None
 
 
 def loaded_contents(
@@ -46,8 +48,10 @@ def loaded_contents(
 ) -> dict[str, dict[str, LoadedContent]]:
     """What raw holds, by partition key and feed."""
     # In a warehouse that nobody has written to since, there are no such columns yet.
-    is_noted = "modified_ns" in columns_of(connection, "ops", "deliveries")
-    state = "size, modified_ns" if is_noted else "null, null"
+    noted = columns_of(connection, "ops", "deliveries")
+    state = ", ".join(
+        name if name in noted else "null" for name in ("size", "modified_ns", "file_version")
+    )
     rows = connection.execute(
         f"select partition_key, feed, fingerprint, {state} from ops.deliveries"
         " where feed in (select unnest(?))",

@@ -130,6 +130,8 @@ create table if not exists ops.backfills (
 -- that tells later whether it was changed since.
 alter table ops.deliveries add column if not exists size bigint;
 alter table ops.deliveries add column if not exists modified_ns bigint;
+-- And which one it was, where a delivery comes in several versions.
+alter table ops.deliveries add column if not exists file_version varchar;
 
 -- Which warehouse this is: the numbers above mean something in one file only.
 create table if not exists ops.warehouse (id varchar not null);
@@ -140,11 +142,14 @@ _TABLES = frozenset(
 )
 # A ledger that only lacks these can be read all the same, as one without such rows.
 _LATER_TABLES = frozenset(("backfills", "delivery_drift", "waivers"))
+# Of ops.deliveries: where it is, all columns are.
+_NEWEST_COLUMN = "file_version"
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the schemas and the pipeline's own tables where they are missing."""
-    if not _present(connection) >= _TABLES | _LATER_TABLES:
+    is_whole = _present(connection) >= _TABLES | _LATER_TABLES
+    if not (is_whole and _NEWEST_COLUMN in columns_of(connection, "ops", "deliveries")):
         connection.execute(_LEDGER + SCHEMA_DRIFT)
 
 

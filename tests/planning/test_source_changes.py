@@ -145,6 +145,19 @@ def test_a_file_that_was_only_touched_has_not_changed(published: Shop, hashed: l
     age(published.path("orders", DAY), LONG_AGO + 1)
     assert changes(published) == []
     assert hashed == [f"orders/{DAY}.csv"]
+    # Once: a sensor looks all day.
+    assert changes(published) == []
+    assert len(hashed) == 1
+    assert changes(published, ["orders"], [DAY], hash_all=True) == []
+    assert len(hashed) == 2
+    age(published.path("orders", DAY), LONG_AGO + 2)
+    assert changes(published) == []
+    assert len(hashed) == 3
+    # Just now it may be changed again, and have the same time then.
+    age(published.path("orders", DAY), time.time_ns() + 60_000_000_000)
+    for looks in (1, 2):
+        assert changes(published) == []
+        assert len(hashed) == 3 + looks
 
 
 def test_only_a_look_that_hashes_everything_sees_through_a_file_that_lies_about_its_time(
@@ -175,8 +188,8 @@ def test_a_file_that_was_loaded_just_when_it_was_written_is_hashed_again(
 def test_what_an_older_warehouse_knows_of_its_files_is_enough(published: Shop) -> None:
     pipeline = published.pipeline
     with pipeline.warehouse.write() as connection:
-        connection.execute("alter table ops.deliveries drop column size")
-        connection.execute("alter table ops.deliveries drop column modified_ns")
+        for column in ("size", "modified_ns", "file_version"):
+            connection.execute(f"alter table ops.deliveries drop column {column}")
     assert changes(published) == []
     published.deliver("orders", DAY, [line(DAY, 1)])
     assert told(changes(published)) == [(DAY, "orders", "changed")]
@@ -214,3 +227,67 @@ def test_a_correction_that_is_not_complete_yet_is_told_and_waited_for(
     assert "there is no 2026-03-05.csv.done" in change.words
     Path(f"{path}.done").touch()
     assert told(changes(published)) == [(DAY, "orders", "changed")]
+
+
+def versioned(shop: Shop, version: str, price: str) -> Path:
+    """A version of DAY's orders, changed when all others were, and as long."""
+    path = shop.deliver("orders", DAY, [line(DAY, 1, price=price)])
+    path = path.rename(path.with_name(f"{DAY}{version}.csv"))
+    age(path)
+    return path
+
+
+@pytest.fixture
+def of_versions(published: Shop) -> Shop:
+    """The shop with orders that come in versions, and the first one published."""
+    path = "path: deliveries/orders/{date}"
+    published.source_path.write_text(
+        SOURCE.replace(f"{path}.csv", f"{path}{{version}}.csv\n    versions: highest")
+    )
+    versioned(published, "_v1", "2.50")
+    run_stages(published.pipeline, [DAY], lake=False)
+    return published
+
+
+def test_a_new_version_is_a_change_though_its_size_and_time_are_those_of_the_last(
+    of_versions: Shop,
+) -> None:
+    assert changes(of_versions, ["orders"], [DAY]) == []
+    versioned(of_versions, "_v2", "9.50")
+    assert told(changes(of_versions, ["orders"], [DAY])) == [(DAY, "orders", "changed")]
+    run_stages(of_versions.pipeline, [DAY], lake=False)
+    assert changes(of_versions, ["orders"], [DAY]) == []
+
+
+def test_which_version_is_loaded_is_noted_in_a_warehouse_that_did_not_note_it_yet(
+    of_versions: Shop,
+) -> None:
+    pipeline = of_versions.pipeline
+    with pipeline.warehouse.write() as connection:
+        connection.execute("alter table ops.deliveries drop column file_version")
+    versioned(of_versions, "_v2", "9.50")
+    assert told(changes(of_versions, ["orders"], [DAY])) == [(DAY, "orders", "changed")]
+    run_stages(pipeline, [DAY], lake=False)
+    loaded = read_known(pipeline.warehouse, pipeline.name, pipeline.feeds).loaded[DAY]
+    assert (loaded["orders"].file_version, loaded["customers"].file_version) == ("_v2", None)
+
+
+def test_beside_a_manifest_of_rows_alone_a_correction_counts_when_all_rows_are_there(
+    published: Shop,
+) -> None:
+    path = published.path("orders", DAY)
+    rule = 'ready_when: {manifest: "deliveries/orders/{date}.json"}'
+    declared = "path: deliveries/orders/{date}.csv"
+    published.source_path.write_text(SOURCE.replace(declared, f"{declared}\n    {rule}"))
+    path.with_suffix(".json").write_text('{"rows": 3}')
+
+    def seen(*rows: dict[str, object]) -> list[tuple[str, str]]:
+        published.deliver("orders", DAY, rows)
+        return [(one.kind, one.reason) for one in changes(published, ["orders"], [DAY])]
+
+    ((kind, reason),) = seen(line(DAY, 1), line(DAY, 2))
+    assert kind == "incomplete"
+    assert "its manifest states 3 rows, the file has 2" in reason
+    assert seen(*(line(DAY, n) for n in range(3))) == [("changed", "")]
+    # Nothing more is on its way: that there is one too many is for a run to find.
+    assert seen(*(line(DAY, n) for n in range(4))) == [("changed", "")]

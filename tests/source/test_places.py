@@ -13,7 +13,7 @@ from customer_pipeline.errors import DeliveryError, MissingDeliveryError
 from customer_pipeline.source.calendars import DailyPartitions, HourlyPartitions
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Window
-from customer_pipeline.source.places import place_of
+from customer_pipeline.source.places import Place, place_of
 from customer_pipeline.source.reading import read_delivery
 
 CSV = "id\n1\n"
@@ -73,6 +73,33 @@ def test_another_days_file_or_one_of_another_name_is_no_version_of_it(
     deliver(tmp_path, other)
     with pytest.raises(MissingDeliveryError, match="in any version"):
         place_of(feed(tmp_path / template), window)
+
+
+@pytest.mark.parametrize(
+    ("template", "rule", "signs"),
+    [
+        ("{date}.csv{version}", {"suffix": ".done"}, (".csv.done", ".csv_v2.done")),
+        ("{date}{version}", {"suffix": ".csv.done"}, (".csv.done", "_v2.csv.done")),
+        ("{date}.csv{version}", {"marker": "{date}.csv{version}.ok"}, (".csv.ok", ".csv_v2.ok")),
+        ("{date}{version}.csv", {"marker": "{date}-complete.csv"}, ("-complete.csv",)),
+        ("{date}{version}.csv", {"manifest": "{date}{version}.rows.csv"}, ("_v2.rows.csv",)),
+        ("{date}{version}.csv", {"manifest": "{{}}+/{date}{version}"}, ()),
+    ],
+)
+def test_what_only_says_that_a_version_is_complete_is_no_version(
+    tmp_path: Path, window: Window, template: str, rule: dict[str, str], signs: tuple[str, ...]
+) -> None:
+    in_folder = {
+        name: value if name == "suffix" else str(tmp_path / value) for name, value in rule.items()
+    }
+    declared = feed(tmp_path / template, ready_when=in_folder)
+    deliver(tmp_path, *(f"2026-03-01{sign}" for sign in signs))
+    with pytest.raises(MissingDeliveryError):
+        place_of(declared, window)
+    for version in ("", "_v2"):
+        name = template.replace("{date}", "2026-03-01").replace("{version}", version)
+        deliver(tmp_path, name)
+        assert place_of(declared, window) == Place(tmp_path / name, version)
 
 
 def test_two_versions_are_refused_unless_the_feed_says_otherwise(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -136,8 +137,16 @@ def test_a_renamed_key_suggests_the_rename(read: Read) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_a_file_without_bytes_is_an_empty_delivery(read: Read, content: bytes) -> None:
-    delivery = read(content)
+def test_a_file_without_bytes_is_an_empty_delivery_only_where_it_is_known_to_be_complete(
+    read: Read, content: bytes
+) -> None:
+    with pytest.raises(DeliveryError, match=r"only just being written .*'ready_when'"):
+        read(content)
+    with pytest.raises(DeliveryError, match="the file is empty"):
+        read(content, final_newline="optional")
+    # gzip has an end of its own, which a file that is being written lacks.
+    assert read(gzip.compress(content), compression="gzip").row_count == 0
+    delivery = read(content, ready_when={"quiet_for": 60})
     assert delivery.row_count == 0
     assert delivery.rows.column_names == ["id", "v", "_line"]
 

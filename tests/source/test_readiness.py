@@ -22,6 +22,7 @@ from customer_pipeline.errors import (
 from customer_pipeline.source import reading
 from customer_pipeline.source.calendars import DailyPartitions
 from customer_pipeline.source.delivery import Delivery
+from customer_pipeline.source.drift import ColumnsError
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.reading import read_delivery
 
@@ -142,6 +143,7 @@ def test_a_file_with_a_manifest_counts_when_it_is_what_that_states(
         ({"size": len(CSV) + 1}, f"states {len(CSV) + 1} bytes, the file has {len(CSV)}"),
         ({"sha256": "0" * 64}, f"states sha256 {'0' * 64}, the file has {SHA}"),
         ({"rows": 2, "sha256": "0" * 64}, "states sha256"),
+        ({"rows": 3}, "not complete yet: its manifest states 3 rows, the file has 2"),
     ],
     ids=str,
 )
@@ -157,7 +159,7 @@ def test_a_file_that_is_not_what_its_manifest_states_is_not_complete_yet(
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        ({"rows": 3}, "the manifest states 3 rows, the delivery has 2"),
+        ({"rows": 1}, "the manifest states 1 rows, the delivery has 2"),
         ({"rows": 3, "size": len(CSV)}, "the manifest states 3 rows, the delivery has 2"),
         ({"count": 2}, "the manifest states nothing about the delivery"),
         ([2], "the manifest states nothing about the delivery"),
@@ -174,6 +176,36 @@ def test_a_complete_file_with_a_wrong_manifest_is_refused_and_not_waited_for(
     with pytest.raises(DeliveryError) as raised:
         folder.read(RULE)
     assert raised.value.what == words
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "the file is empty: it has not even a header line"),
+        (b"id", "the file is cut off on line 1"),
+        (b"id\n1", "the file is cut off on line 2"),
+        (b"id\n1\n", "the file has 1"),
+    ],
+    ids=str,
+)
+def test_where_only_the_rows_are_stated_a_part_of_the_file_is_waited_for(
+    folder: Folder, content: bytes, what: str
+) -> None:
+    folder.file.write_bytes(content)
+    folder.beside("2026-03-01.json", {"rows": 2})
+    with pytest.raises(NotReadyError, match=f"its manifest states 2 rows, (and )?{what}"):
+        folder.read(RULE)
+    # Where the bytes are all there, it is what it is.
+    folder.beside("2026-03-01.json", {"rows": 2, "size": len(content)})
+    with pytest.raises(DeliveryError):
+        folder.read(RULE)
+
+
+def test_where_only_the_rows_are_stated_other_columns_are_not_waited_for(folder: Folder) -> None:
+    folder.file.write_bytes(b"other\n1\n")
+    folder.beside("2026-03-01.json", {"rows": 2})
+    with pytest.raises(ColumnsError):
+        folder.read(RULE)
 
 
 def test_each_version_has_a_marker_of_its_own_and_an_older_one_is_not_taken_instead(

@@ -108,6 +108,7 @@ class TestADeliveryWithoutRows:
             (None, {"dates": ["2026-03-03"]}, "rejected", "there is no such file"),
             ("", "fail", "rejected", "not even a header"),
             ("", "empty", "rejected", "not even a header"),
+            ("id,name", "empty", "rejected", "cut off on line 1"),
             ("id,name\n", "fail", "landed", ""),
             ("id,name\n", "empty", "landed", ""),
             ("id,name\n1,Ada\n", "empty", "landed", ""),
@@ -120,6 +121,24 @@ class TestADeliveryWithoutRows:
         assert manifest.state == state
         assert reason in manifest.reason
         assert manifest.landed_rows == len(things.rows()) == (content or "").count("Ada")
+
+    def test_a_file_of_lines_that_was_only_just_opened_wipes_nothing(self, things: OneFeed) -> None:
+        lines: dict[str, Any] = {
+            "reader": "jsonl",
+            "path": str(things.root / "{date}.csv"),
+            "missing": "empty",
+        }
+        things.land_and_load('{"id": "1", "name": "Ada"}\n', **lines)
+        assert "the file is empty" in things.land("", **lines).reason
+        things.load(**lines)
+        assert things.raw() == [(DAY, "1", "Ada")]
+        # Where a marker says that it is complete, it says that there are no rows.
+        things.deliver("")
+        (things.root / f"{DAY}.csv.done").touch()
+        marked: dict[str, Any] = lines | {"ready_when": {"suffix": ".done"}}
+        (manifest,) = things.extract(**marked)
+        things.load(**marked)
+        assert (manifest.state, things.raw()) == ("landed", [])
 
 
 class TestWhatIsRefusedAsAWhole:

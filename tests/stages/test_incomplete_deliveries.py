@@ -3,6 +3,8 @@ what stays as it was (cases I10, W13)."""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from customer_pipeline.errors import NotReadyError
 from customer_pipeline.source.calendars import DailyPartitions
-from customer_pipeline.stages.landing import Landing, Manifest
+from customer_pipeline.stages.landing import MANIFEST, Landing, Manifest
 from tests.support.one_feed import DAY, OneFeed
 from tests.support.shop import SOURCE, Shop, line
 from tests.support.stages import run_stages
@@ -61,6 +63,46 @@ def test_half_of_a_correction_changes_nothing_and_the_whole_of_it_counts(things:
     things.extract(**MARKED)
     things.load(**MARKED)
     assert things.raw() == [(DAY, "1", "Ava"), (DAY, "2", "Bea")]
+
+
+def touch(things: OneFeed) -> None:
+    """Let the file have been changed after its marker."""
+    (things.root / f"{DAY}.csv").touch()
+    os.utime(things.root / f"{DAY}.csv.done", (1, 1))
+
+
+def test_a_file_that_was_touched_after_its_marker_is_the_complete_one_that_it_was(
+    things: OneFeed,
+) -> None:
+    things.deliver("id,name\n1,Ada\n")
+    mark(things)
+    things.extract(**MARKED)
+    touch(things)
+    assert [one.state for one in things.extract(give_up=False, **MARKED)] == ["landed"]
+    # Also after another one that nobody completed.
+    things.deliver("id,name\n1,Ava\n")
+    touch(things)
+    for _ in range(2):
+        assert [one.state for one in things.extract(**MARKED)] == ["rejected"]
+    things.deliver("id,name\n1,Ada\n")
+    touch(things)
+    assert [one.state for one in things.extract(give_up=False, **MARKED)] == ["landed"]
+
+
+def test_a_file_that_was_landed_by_older_code_is_known_to_be_complete(things: OneFeed) -> None:
+    things.deliver("id,name\n1,Ada\n")
+    mark(things)
+    things.extract(**MARKED)
+    path = things.landing.folder("things", DAY) / MANIFEST
+    content = json.loads(path.read_text())
+    del content["complete_fingerprint"]
+    path.write_text(json.dumps(content))
+    touch(things)
+    assert [one.state for one in things.extract(give_up=False, **MARKED)] == ["landed"]
+    # One that cannot be read any more is replaced.
+    path.write_text("{")
+    mark(things)
+    assert [one.state for one in things.extract(give_up=False, **MARKED)] == ["landed"]
 
 
 @pytest.mark.parametrize("missing", ["fail", "empty"])
@@ -114,7 +156,7 @@ def test_a_landing_of_older_code_is_read_and_one_of_newer_code_is_not(things: On
     manifest = things.landing.read("things", DAY)
     assert manifest is not None
     content = vars(manifest)
-    newer_fields = {"modified_ns", "version", "drift"}
+    newer_fields = {"modified_ns", "version", "drift", "complete_fingerprint"}
     older = {name: value for name, value in content.items() if name not in newer_fields}
     assert Manifest.of(older) == manifest
     assert Manifest.of(content | {"from_the_future": 1}) is None

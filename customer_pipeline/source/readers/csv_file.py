@@ -39,8 +39,9 @@ def read_csv(path: Path, feed: Feed) -> Delivery:
     file = read_file(path, feed.compression)
     text = text_of(file.content, feed.encoding, where)
     header = read_header(text, feed.delimiter, where)
+    # First: what a header lacks that is cut off is not the source's change.
+    require_final_newline(text, feed, where)
     match = match_columns(header.names, feed, where)
-    require_final_newline(text, feed, where, data_start=header.end)
     parsed = parse_fast(text, header, feed.delimiter)
     if parsed is None:
         parsed = parse_strict(text, header, feed.delimiter, where)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import Delivery, RejectedRow
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.readers.columns import match_columns, with_lines
@@ -27,21 +28,29 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
 
     Texts stay as they are (an empty one too), numbers keep their digits, booleans are `true` and
     `false`, nested values are compact JSON, JSON's null is null. A key absent on some lines is null
-    there; one absent on all is an absent column. A file of zero bytes has no rows.
+    there; one absent on all is an absent column. A file of zero bytes has no rows where it is known
+    to be complete: by the feed's `ready_when`, or by its compression, which has an end.
 
     Rejected are lines that are blank, hold no JSON object or more than one, hold a NUL, a key
     twice, or bytes that the encoding does not have.
 
     Raises:
         MissingDeliveryError: when there is no such file.
-        DeliveryError: when the file as a whole is not what it should be: cut off, a column that is
-            absent or new, not compressed or encoded as declared.
+        DeliveryError: when the file as a whole is not what it should be: cut off, or perhaps only
+            just opened, a column that is absent or new, not compressed or encoded as declared.
         TransientError: when the system fails to read it.
     """
     where = str(path)
     file = read_file(path, feed.compression)
     text = text_of(file.content, feed.encoding, where)
-    require_final_newline(text, feed, where, data_start=text.start)
+    require_final_newline(text, feed, where)
+    if text.is_empty and feed.compression == "none" and feed.ready_when is None:
+        raise DeliveryError(
+            "the file is empty, and so is one that is only just being written",
+            where=where,
+            todo="if there are no rows, say under the feed's 'ready_when' how to tell that a file is"
+            " complete, such as {quiet_for: 60}",
+        )
     names = tuple(feed.delivered_columns)
     rows = TextRows(names)
     rejected: list[RejectedRow] = []

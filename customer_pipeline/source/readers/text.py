@@ -32,6 +32,10 @@ class Text:
     encoding: str
     start: int
 
+    @property
+    def is_empty(self) -> bool:
+        return self.start == len(self.content)
+
 
 def text_of(content: bytes, encoding: str, where: str) -> Text:
     """`content`, said to be in `encoding`, as a `Text`: in UTF-8 where the whole can be decoded,
@@ -59,15 +63,14 @@ def text_of(content: bytes, encoding: str, where: str) -> Text:
         ) from error
 
 
-def require_final_newline(text: Text, feed: Feed, where: str, *, data_start: int) -> None:
-    """Data (all from byte `data_start` on) without a final newline was cut off, unless the feed
-    says otherwise.
+def require_final_newline(text: Text, feed: Feed, where: str) -> None:
+    """A text without a final newline was cut off, be it in its header, unless the feed says
+    otherwise.
 
     Raises:
         DeliveryError: when the last line does not end, and the feed requires that it does.
     """
-    has_data = data_start < len(text.content)
-    if not has_data or feed.final_newline == "optional" or text.content.endswith(b"\n"):
+    if text.is_empty or feed.final_newline == "optional" or text.content.endswith(b"\n"):
         return
     line = text.content.count(b"\n") + 1
     raise DeliveryError(
