@@ -109,7 +109,10 @@ def _runner(project: DbtProject) -> dbtRunner:
     from customer_pipeline.dbt_adapter.manifest import PARTIAL_PARSE
 
     parsed = (project.parsed / PARTIAL_PARSE).read_bytes()
-    return dbtRunner(manifest=Manifest.from_msgpack(parsed, decoder=extended_mashumuro_decoder))
+    manifest = Manifest.from_msgpack(parsed, decoder=extended_mashumuro_decoder)
+    # What macros see as `graph`; dbt makes it only where it parses.
+    manifest.build_flat_graph()
+    return dbtRunner(manifest=manifest)
 
 
 def _places(project_folder: Path, target: Path) -> list[str]:

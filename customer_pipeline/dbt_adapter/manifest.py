@@ -26,6 +26,7 @@ MANIFEST = "manifest.json"
 # dbt's own serialization of the same, from which a run gets the parsed project in milliseconds.
 PARTIAL_PARSE = "partial_parse.msgpack"
 
+_STAGING = "staging"
 _PARSED_SUFFIXES = {".sql", ".yml", ".yaml", ".csv", ".py", ".md"}
 _NOT_PARSED = {"target", "logs", "dbt_packages"}
 
@@ -72,12 +73,14 @@ class DbtProject:
         return json.loads((self.parsed / MANIFEST).read_text())
 
     def models_of(self, pipeline: str) -> dict[str, Mapping[str, Any]]:
-        """The models in the folder `models/<pipeline>` that become tables, by name."""
+        """The models in the folder `models/<pipeline>` that become tables, by name. What is in its
+        folder `staging` is for those alone, whatever dbt makes of it."""
         return {
             node["name"]: node
             for node in self.manifest["nodes"].values()
             if node["resource_type"] == "model"
             and pipeline in node["fqn"][1:-1]
+            and _STAGING not in node["fqn"][1:-1]
             and node["config"]["materialized"] == "table"
         }
 
