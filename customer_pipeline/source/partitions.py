@@ -62,13 +62,27 @@ class Partitions(ABC):
     # The fields of a cron expression that stand for a day in each of them, where they begin at
     # midnight.
     cron_days: ClassVar[str | None] = None
-    # Some keys, each of which differs from the first in one part of its time alone.
+    # Whether a date, without a time, lies in one of them.
+    hold_dates: ClassVar[bool] = True
+    # Some keys, each of which differs from the first in one part of its time alone; and those around
+    # a new year, whose dates and week dates (ISO 8601) differ in their years.
     some_keys: ClassVar[tuple[str, ...]]
+    around_new_year: ClassVar[tuple[str, ...]]
 
     @classmethod
     def examples(cls, zone: ZoneInfo) -> list[Window]:
         """Windows in that zone: whatever tells them apart tells all partitions apart."""
-        return cls(date(2026, 1, 1), None, zone).windows(cls.some_keys)
+        return cls(date(2026, 1, 1), None, zone).windows([*cls.some_keys, *cls.around_new_year])
+
+    @classmethod
+    def begins_on(cls, day: date) -> bool:
+        """Whether one of them begins on that day."""
+        return cls(day, None, ZoneInfo("UTC"))._first_start().date() == day
+
+    @classmethod
+    def unfit_for(cls, zone: ZoneInfo) -> str | None:  # noqa: ARG003 (hours need it)
+        """Why a source in that zone cannot have such partitions; None where it can."""
+        return None
 
     def window(self, key: str) -> Window:
         """The window of `key`.
@@ -83,6 +97,13 @@ class Partitions(ABC):
                 todo=f"write it as {self._form}, such as {self.some_keys[0]}",
             )
         end = self._after(start)
+        limits = [limit for limit in (self._opened, self._closed) if limit]
+        if any(_utc(start) < _utc(limit) < _utc(end) for limit in limits):
+            raise PartitionError(
+                f"partition {key} is partly outside the source's range {self._range_text()}, of"
+                f" which only whole {self.noun}s count",
+                todo=f"ask for a whole {self.noun}, or change start/end in the source's YAML",
+            )
         if _utc(start) < _utc(self._opened) or (self._closed and _utc(end) > _utc(self._closed)):
             raise PartitionError(
                 f"partition {key} is outside the source's range {self._range_text()}",
@@ -173,7 +194,7 @@ class Partitions(ABC):
         return datetime.combine(day, time(), tzinfo=self.zone)
 
     def _range_text(self) -> str:
-        return f"{self.first} to {self.last or 'yesterday'}"
+        return f"{self.first} to {self.last}" if self.last else f"from {self.first} on"
 
 
 class DailyPartitions(Partitions):
@@ -182,6 +203,7 @@ class DailyPartitions(Partitions):
     noun, one, look_back = "day", "a day", 7
     in_paths = "{date} or {date:%Y%m%d}"
     some_keys = ("2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09")
+    around_new_year = ("2026-01-01", "2027-01-01", "2029-01-01", "2029-12-31")
 
     cron_days = "* * *"
 
@@ -203,6 +225,7 @@ class WeeklyPartitions(DailyPartitions):
 
     noun, one, look_back = "week", "a week", 2
     some_keys = ("2026-03-09", "2026-03-16", "2026-11-09", "2027-03-08")
+    around_new_year = ("2029-01-01", "2029-12-31")
     cron_days = "* * {weekday}"
 
     def _parsed(self, key: str) -> datetime | None:
@@ -226,6 +249,7 @@ class MonthlyPartitions(DailyPartitions):
     noun, one, look_back = "month", "a month", 2
     in_paths = "{date:%Y-%m}"
     some_keys = ("2026-03-01", "2026-04-01", "2027-03-01")
+    around_new_year = ("2026-01-01", "2027-01-01")
     cron_days = "{day} * *"
 
     def _parsed(self, key: str) -> datetime | None:
@@ -261,6 +285,8 @@ class HourlyPartitions(Partitions):
         *("2026-03-09-13:00", "2026-03-09-14:00", "2026-03-10-13:00"),
         *("2026-04-09-13:00", "2027-03-09-13:00"),
     )
+    around_new_year = tuple(f"{day}-13:00" for day in DailyPartitions.around_new_year)
+    hold_dates = False
 
     @classmethod
     def examples(cls, zone: ZoneInfo) -> list[Window]:
@@ -272,6 +298,15 @@ class HourlyPartitions(Partitions):
             *super().examples(zone),
             *(hour for hour in hours if hour.start.replace(fold=0) in twice),
         ]
+
+    @classmethod
+    def unfit_for(cls, zone: ZoneInfo) -> str | None:
+        """Where clocks change by half an hour, hours begin at another minute after it."""
+        first = datetime(2020, 1, 1, tzinfo=UTC)
+        moments = (first + timedelta(days=30 * month) for month in range(12 * 20))
+        if len({moment.astimezone(zone).minute for moment in moments}) == 1:
+            return None
+        return f"the clocks of {zone.key} change by less than an hour, so its hours have no names"
 
     def _parsed(self, key: str) -> datetime | None:
         for form in ("%Y-%m-%d-%H:%M%z", "%Y-%m-%d-%H:%M"):

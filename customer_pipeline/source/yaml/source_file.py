@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from customer_pipeline.errors import ConfigError
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.functions import import_function
+from customer_pipeline.source.partitions import CALENDARS
 from customer_pipeline.source.yaml.document import Document, Mistake, Place, read_document
 from customer_pipeline.source.yaml.feed_checks import wrong_with
 from customer_pipeline.source.yaml.paths import with_absolute_paths
@@ -96,6 +97,9 @@ def _checked(
     folder: Path,
     environ: Mapping[str, str],
 ) -> Feed:
+    if what := CALENDARS[feed.partitions].unfit_for(ZoneInfo(zone)):
+        document.mistake((*place, "partitions"), what, "take other partitions, or another timezone")
+        return feed
     for inner, what in wrong_with(feed, zone):
         document.mistake((*place, *inner), what)
     try:
