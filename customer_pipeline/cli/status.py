@@ -98,9 +98,9 @@ def _keys(
     if one is not None:
         if first is not None or last is not None:
             raise ConfigError(
-                f"--day is about one {partitions.noun}",
+                f"--day names one {partitions.noun}, and --from and --to a range of them",
                 where="status",
-                todo="leave --from and --to out",
+                todo="give one or the other",
             )
         return keys_between(partitions, one, one)
     complete = complete_keys(partitions)

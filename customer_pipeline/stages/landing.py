@@ -113,8 +113,8 @@ class Landing:
                 owner = self.source
         if owner != self.source:
             raise ConfigError(
-                f"this data folder belongs to the source {owner!r}; days of {self.source!r} would"
-                " be mixed with its days in the published tables",
+                f"this data folder belongs to the source {owner!r}; what {self.source!r}"
+                " delivers would be mixed with its rows in the published tables",
                 where=str(self.root.parent),
                 todo="set CUSTOMER_PIPELINE_DATA_DIR to a folder of its own for each source",
             )

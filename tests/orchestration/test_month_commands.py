@@ -252,7 +252,7 @@ def test_a_month_and_its_feed_are_muted(delivered: RideShop) -> None:
             f"(months of this source are {START} to 2",
         ),
         (["--from", MARCH, "--to", JANUARY], "put the earlier month first"),
-        (["--day", JANUARY, "--from", JANUARY], "--day is about one month"),
+        (["--day", JANUARY, "--from", JANUARY], "--day names one month"),
     ],
 )
 def test_a_mistake_is_said_in_months(delivered: RideShop, arguments: list[str], said: str) -> None:

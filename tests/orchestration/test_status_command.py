@@ -239,7 +239,7 @@ def test_days_that_a_run_works_on_are_running_and_a_plan_leaves_them_alone(
     ("arguments", "said"),
     [
         (["--day", "2026-02-30"], "is not a day"),
-        (["--day", DAYS[0], "--from", DAYS[0]], "--day is about one day"),
+        (["--day", DAYS[0], "--from", DAYS[0]], "--day names one day"),
         (["--to", "2999-01-01"], "2999-01-01 is not over yet"),
         (["--from", DAYS[1], "--to", DAYS[0]], "is reversed"),
     ],

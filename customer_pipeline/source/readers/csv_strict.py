@@ -56,7 +56,7 @@ def read_header(text: Text, delimiter: str, where: str) -> Header:
         raise DeliveryError(
             "the file is empty: it has not even a header line",
             where=where,
-            todo="have it delivered anew; a day without rows is a header line alone",
+            todo="have it delivered anew; a delivery without rows is a header line alone",
         )
     if record.problem:
         raise DeliveryError(

@@ -54,7 +54,7 @@ def read_python(feed: Feed, window: Window) -> Delivery:
             raise MissingDeliveryError(
                 "the function returned None: there is no delivery",
                 where=where,
-                todo="have it delivered; for a day without rows return an empty frame instead",
+                todo="have it delivered; for one without rows return an empty frame instead",
             )
         frames = _frames(returned, where)
     except PipelineError:
