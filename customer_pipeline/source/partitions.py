@@ -194,7 +194,7 @@ class Partitions(ABC):
         return datetime.combine(day, time(), tzinfo=self.zone)
 
     def _range_text(self) -> str:
-        return f"{self.first} to {self.last}" if self.last else f"from {self.first} on"
+        return f"{self.first} to {self.last}" if self.last else f"{self.first} onwards"
 
 
 class DailyPartitions(Partitions):

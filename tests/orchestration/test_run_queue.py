@@ -9,10 +9,10 @@ from customer_pipeline.orchestration.run_queue import place_in_queue
 from customer_pipeline.orchestration.run_tags import ORDER, PARTITION, order
 
 
-def places(*keys: str, begin: str, newest_first: bool = False) -> list[int | None]:
+def places(*keys: str, begin: str, newest_first: bool = False) -> list[int]:
     tag = order(newest_first=newest_first, begin=begin)
     runs = [dg.DagsterRun("job", tags={PARTITION: key, ORDER: tag}) for key in keys]
-    return [place_in_queue(run) for run in runs]
+    return [place for run in runs if (place := place_in_queue(run)) is not None]
 
 
 def test_runs_have_the_higher_place_the_nearer_they_are_to_the_beginning() -> None:
