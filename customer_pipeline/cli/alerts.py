@@ -122,7 +122,9 @@ def mute_subject(
 def _subject(settings: Settings, name: str | None, feed: str | None, key: str | None) -> str:
     if (feed is None) == (key is None):
         raise ConfigError(
-            "exactly one of --feed and --day is needed", where="mute", todo="give one"
+            "what to mute is not said, or said twice",
+            where="mute",
+            todo="give --feed, or --day with the key of one partition",
         )
     from customer_pipeline.orchestration.location import build_pipeline
 

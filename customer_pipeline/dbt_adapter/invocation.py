@@ -75,7 +75,10 @@ def _runner(project: DbtProject) -> dbtRunner:
     from dbt.parser.manifest import extended_mashumuro_decoder
 
     parsed = (project.parsed / PARTIAL_PARSE).read_bytes()
-    return dbtRunner(manifest=Manifest.from_msgpack(parsed, decoder=extended_mashumuro_decoder))
+    manifest = Manifest.from_msgpack(parsed, decoder=extended_mashumuro_decoder)
+    # What macros see as `graph`; dbt makes it only where it parses.
+    manifest.build_flat_graph()
+    return dbtRunner(manifest=manifest)
 
 
 def _raise_for_errors(what: str, outcome: dbtRunnerResult) -> None:

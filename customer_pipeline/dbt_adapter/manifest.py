@@ -28,6 +28,7 @@ MANIFEST = "manifest.json"
 # dbt's own serialization of the same, from which a run gets the parsed project in milliseconds.
 PARTIAL_PARSE = "partial_parse.msgpack"
 
+_STAGING = "staging"
 _PARSED_SUFFIXES = {".sql", ".yml", ".yaml", ".csv", ".py", ".md"}
 _NOT_PARSED = {"target", "logs", "dbt_packages"}
 
@@ -74,12 +75,14 @@ class DbtProject:
         return json.loads((self.parsed / MANIFEST).read_text())
 
     def models_of(self, folder: str) -> dict[str, Mapping[str, Any]]:
-        """The models in `models/<folder>` that become tables, by name."""
+        """The models in `models/<folder>` that become tables, by name. What is in its folder `staging`
+        is for those alone, whatever dbt makes of it."""
         return {
             node["name"]: node
             for node in self.manifest["nodes"].values()
             if node["resource_type"] == "model"
             and folder in node["fqn"][1:-1]
+            and _STAGING not in node["fqn"][1:-1]
             and node["config"]["materialized"] == "table"
         }
 

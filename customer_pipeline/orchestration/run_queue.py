@@ -42,5 +42,6 @@ def place_in_queue(run: dg.DagsterRun) -> int | None:
 
 
 def _number(key: str) -> int:
-    """A number that grows with the key: the digits of a date, with or without an hour, in a row."""
-    return int("".join(filter(str.isdigit, key)) or 0)
+    """A number that grows with the key: the digits of a date, with or without an hour, in a row. Two
+    hours of one name have one number, since what follows the time is left out."""
+    return int("".join(filter(str.isdigit, key[: len("YYYY-MM-DD-HH:MM")])) or 0)

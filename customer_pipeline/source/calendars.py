@@ -24,6 +24,7 @@ class DailyPartitions(Partitions):
     noun, one, look_back = "day", "a day", 7
     in_paths = "{date} or {date:%Y%m%d}"
     some_keys = ("2026-03-09", "2026-03-10", "2026-04-09", "2027-03-09")
+    around_new_year = ("2026-01-01", "2027-01-01", "2029-01-01", "2029-12-31")
     cron_days = "* * *"
 
     def _parsed(self, key: str) -> datetime | None:
@@ -44,6 +45,7 @@ class WeeklyPartitions(DailyPartitions):
 
     noun, one, look_back = "week", "a week", 2
     some_keys = ("2026-03-09", "2026-03-16", "2026-11-09", "2027-03-08")
+    around_new_year = ("2029-01-01", "2029-12-31")
     cron_days = "* * {weekday}"
 
     def _parsed(self, key: str) -> datetime | None:
@@ -67,6 +69,7 @@ class MonthlyPartitions(DailyPartitions):
     noun, one, look_back = "month", "a month", 2
     in_paths = "{date:%Y-%m}"
     some_keys = ("2026-03-01", "2026-04-01", "2027-03-01")
+    around_new_year = ("2026-01-01", "2027-01-01")
     cron_days = "{day} * *"
 
     def _parsed(self, key: str) -> datetime | None:
@@ -102,6 +105,8 @@ class HourlyPartitions(Partitions):
         *("2026-03-09-13:00", "2026-03-09-14:00", "2026-03-10-13:00"),
         *("2026-04-09-13:00", "2027-03-09-13:00"),
     )
+    around_new_year = tuple(f"{day}-13:00" for day in DailyPartitions.around_new_year)
+    hold_dates = False
 
     @classmethod
     def examples(cls, zone: ZoneInfo) -> list[Window]:
@@ -113,6 +118,15 @@ class HourlyPartitions(Partitions):
             *super().examples(zone),
             *(hour for hour in hours if hour.start.replace(fold=0) in twice),
         ]
+
+    @classmethod
+    def unfit_for(cls, zone: ZoneInfo) -> str | None:
+        """Where clocks change by half an hour, hours begin at another minute after it."""
+        first = datetime(2020, 1, 1, tzinfo=UTC)
+        moments = (first + timedelta(days=30 * month) for month in range(12 * 20))
+        if len({moment.astimezone(zone).minute for moment in moments}) == 1:
+            return None
+        return f"the clocks of {zone.key} change by less than an hour, so its hours have no names"
 
     def _parsed(self, key: str) -> datetime | None:
         for form in ("%Y-%m-%d-%H:%M%z", "%Y-%m-%d-%H:%M"):

@@ -8,6 +8,7 @@ the file, and saying on which line a mistake is (`yaml/`).
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -59,6 +60,8 @@ _READER_FIELDS = {
     "function": ("python",),
     "options": ("python",),
 }
+
+_ONE_WEEK = [date(2026, 3, day) for day in range(2, 9)]
 
 
 class Feed(Frozen):
@@ -171,6 +174,23 @@ class Feed(Frozen):
         return self
 
     @model_validator(mode="after")
+    def _names_its_partitions(self) -> Self:
+        if not isinstance(self.missing, EmptyDays):
+            return self
+        calendar = CALENDARS[self.partitions]
+        if self.missing.weekdays and not all(map(calendar.begins_on, _ONE_WEEK)):
+            raise ValueError(
+                f"'missing: weekdays' says nothing of {calendar.noun}s; name those that may be"
+                " missing in 'dates', by their first days"
+            )
+        if wrong := [day for day in self.missing.dates if not calendar.begins_on(day)]:
+            raise ValueError(
+                f"no {calendar.noun} begins on {wrong[0]}; name it in 'missing: dates' by its first"
+                " day"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _names_its_columns(self) -> Self:
         named = [*self.key, *([self.window_column] if self.window_column else [])]
         if unknown := [name for name in named if name not in self.columns]:
@@ -180,6 +200,12 @@ class Feed(Frozen):
         placing = self.columns[self.window_column] if self.window_column else None
         if placing and placing.kind not in ("date", "timestamp"):
             raise ValueError(f"window_column must be a date or a timestamp, not {placing.type}")
+        calendar = CALENDARS[self.partitions]
+        if placing and placing.kind == "date" and not calendar.hold_dates:
+            raise ValueError(
+                f"window_column must be a timestamp: a date does not say in which {calendar.noun} it"
+                " lies"
+            )
         return self
 
 

@@ -59,13 +59,27 @@ class Partitions(ABC):
     # The fields of a cron expression that stand for a day in each of them, where they begin at
     # midnight.
     cron_days: ClassVar[str | None] = None
-    # Some keys, each of which differs from the first in one part of its time alone.
+    # Whether a date, without a time, lies in one of them.
+    hold_dates: ClassVar[bool] = True
+    # Some keys, each of which differs from the first in one part of its time alone; and those around
+    # a new year, whose dates and week dates (ISO 8601) differ in their years.
     some_keys: ClassVar[tuple[str, ...]]
+    around_new_year: ClassVar[tuple[str, ...]]
 
     @classmethod
     def examples(cls, zone: ZoneInfo) -> list[Window]:
         """Windows in that zone: whatever tells them apart tells all partitions apart."""
-        return cls(date(2026, 1, 1), None, zone).windows(cls.some_keys)
+        return cls(date(2026, 1, 1), None, zone).windows([*cls.some_keys, *cls.around_new_year])
+
+    @classmethod
+    def begins_on(cls, day: date) -> bool:
+        """Whether one of them begins on that day."""
+        return cls(day, None, ZoneInfo("UTC"))._first_start().date() == day
+
+    @classmethod
+    def unfit_for(cls, zone: ZoneInfo) -> str | None:  # noqa: ARG003 (hours need it)
+        """Why a source in that zone cannot have such partitions; None where it can."""
+        return None
 
     def window(self, key: str) -> Window:
         """The window of `key`.
@@ -80,6 +94,13 @@ class Partitions(ABC):
                 todo=f"write it as {self._form}, such as {self.some_keys[0]}",
             )
         end = self._after(start)
+        limits = [limit for limit in (self._opened, self._closed) if limit]
+        if any(_utc(start) < _utc(limit) < _utc(end) for limit in limits):
+            raise PartitionError(
+                f"partition {key} is partly outside the source's range {self._range_text()}, of"
+                f" which only whole {self.noun}s count",
+                todo=f"ask for a whole {self.noun}, or change start/end in the source's YAML",
+            )
         if _utc(start) < _utc(self._opened) or (self._closed and _utc(end) > _utc(self._closed)):
             raise PartitionError(
                 f"partition {key} is outside the source's range {self._range_text()}",
@@ -170,7 +191,7 @@ class Partitions(ABC):
         return datetime.combine(day, time(), tzinfo=self.zone)
 
     def _range_text(self) -> str:
-        return f"{self.first} to {self.last or 'yesterday'}"
+        return f"{self.first} to {self.last}" if self.last else f"{self.first} onwards"
 
 
 def _utc(moment: datetime) -> datetime:

@@ -3,12 +3,25 @@
     means unique within the partition, and that `relationships` looks for the parent in the same
     partition. dbt finds these before its own (adapter.dispatch asks the root project first).
 
-    A test without meta.partition_column (see dbt_project.yml) is dbt's own. `not_null` needs nothing:
-    with stored failures its rows are whole rows.
+    In a folder that declares no raw tables, such as a pipeline's reporting tables, they are dbt's own.
+    `not_null` needs nothing: with stored failures its rows are whole rows.
 #}
 
+{# The column that carries the partition in the folder of the test at hand; none where there is none. #}
+{% macro column_of_partitions() %}
+    {%- for source in (graph.sources or {}).values() -%}
+        {%- if source.schema == 'raw' and source.fqn[1] == model.fqn[1] -%}
+            {%- for column in source.columns if column in ('_date', '_hour') -%}
+                {{ return(column) }}
+            {%- endfor -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(none) }}
+{% endmacro %}
+
+
 {% macro duckdb__test_unique(model, column_name) %}
-    {%- set partition_column = config.meta_get('partition_column') -%}
+    {%- set partition_column = column_of_partitions() -%}
     {%- if partition_column is none -%}
         {{ return(dbt.default__test_unique(model, column_name)) }}
     {%- endif -%}
@@ -25,7 +38,7 @@
 
 
 {% macro duckdb__test_accepted_values(model, column_name, values, quote=True) %}
-    {%- set partition_column = config.meta_get('partition_column') -%}
+    {%- set partition_column = column_of_partitions() -%}
     {%- if partition_column is none -%}
         {{ return(dbt.default__test_accepted_values(model, column_name, values, quote)) }}
     {%- endif -%}
@@ -47,7 +60,7 @@
 
 
 {% macro duckdb__test_relationships(model, column_name, to, field) %}
-    {%- set partition_column = config.meta_get('partition_column') -%}
+    {%- set partition_column = column_of_partitions() -%}
     {%- if partition_column is none -%}
         {{ return(dbt.default__test_relationships(model, column_name, to, field)) }}
     {%- endif -%}

@@ -116,7 +116,7 @@ def test_a_month_is_muted_apart_from_the_day_with_its_key(terminal: Shop) -> Non
     ("arguments", "told"),
     [
         (["--feed", "orders"], "a reason is needed"),
-        (["--reason", "x"], "one of --feed and --day is needed"),
+        (["--reason", "x"], "what to mute is not said"),
         (["--feed", "order", "--reason", "x"], "there is no feed 'order'"),
         (["--day", "2026-02-30", "--reason", "x"], "'2026-02-30' is not a day"),
         (["--feed", "orders", "--reason", "x", "--until", "2020-01-01"], "is not a future date"),

@@ -54,7 +54,9 @@ def test_keys_and_windows_are_those_of_dagster_through_clock_changes(
     kind: type[Partitions], zone: str
 ) -> None:
     if kind is HourlyPartitions and zone == "Australia/Lord_Howe":
-        pytest.skip("its clocks change by half an hour, and no hour is whole then")
+        assert "clocks of Australia/Lord_Howe" in str(kind.unfit_for(ZoneInfo(zone)))
+        return
+    assert kind.unfit_for(ZoneInfo(zone)) is None
     years = ("2018-10-20", "2018-11-20") if zone == "America/Sao_Paulo" else None
     for first, last in (
         [years] if years else [("2026-03-01", "2026-04-20"), ("2026-10-10", "2026-11-15")]
@@ -92,7 +94,7 @@ def test_what_is_complete_at_any_moment_is_so_for_dagster_too(
         (HourlyPartitions, "2026-03-09-13:00-0400", "is not an hour"),
         (MonthlyPartitions, "2025-12-01", "outside the source's range"),
         # The source ends within it.
-        (MonthlyPartitions, "2026-12-01", "outside the source's range"),
+        (MonthlyPartitions, "2026-12-01", "partly outside .* only whole months count"),
     ],
 )
 def test_what_is_no_key_of_such_a_calendar_is_refused(
@@ -109,6 +111,21 @@ def test_the_hour_that_comes_twice_is_two_partitions() -> None:
     assert first.hours == second.hours == 1
     assert first.end.timestamp() == second.start.timestamp()
     assert len(hours.complete_keys(LATER)) == 25
+
+
+def test_a_range_without_an_end_is_told_as_one() -> None:
+    with pytest.raises(PartitionError, match="outside the source's range 2026-01-01 onwards"):
+        calendar(MonthlyPartitions, "UTC", "2026-01-01", None).window("2025-12-01")
+
+
+@pytest.mark.parametrize(
+    ("kind", "day"),
+    [(WeeklyPartitions, "2026-03-10"), (MonthlyPartitions, "2026-02-15")],
+)
+def test_partitions_begin_on_some_days(kind: type[Partitions], day: str) -> None:
+    assert not kind.begins_on(date.fromisoformat(day))
+    assert kind.begins_on(date(2026, 6, 1))
+    assert DailyPartitions.begins_on(date.fromisoformat(day))
 
 
 def test_a_month_begins_with_the_first_whole_one() -> None:

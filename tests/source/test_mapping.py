@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.quoting import literal
-from customer_pipeline.source.calendars import DailyPartitions
+from customer_pipeline.source.calendars import DailyPartitions, HourlyPartitions
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.mapping.query import exact_rows, mapping_query
 from customer_pipeline.source.mapping.text_casts import sql_type
@@ -792,6 +792,23 @@ def test_a_time_outside_the_window_is_a_problem(session: str) -> None:
         f"at: '2026-06-30 23:59:59' lies outside {partition}",
         None,
         "at: is empty, but it is required",
+    ]
+
+
+@pytest.mark.parametrize("key", ["2026-11-01-01:00", "2026-11-01-01:00-0500"])
+def test_a_time_that_comes_twice_is_the_one_in_the_window(key: str) -> None:
+    hour = HourlyPartitions(date(2026, 1, 1), None, ZoneInfo("America/New_York")).window(key)
+    feed = feed_of({"at": {"type": "timestamp"}}, window_column="at", partitions="hourly")
+    texts = ["2026-11-01 01:00:00", "2026-11-01 01:59:59.999999", "2026-11-01 02:00:00"]
+    rows = mapped_table(feed, pa.table({"at": texts}), hour, "UTC").to_pylist()
+    assert rows[0]["at"].timestamp() == hour.start.timestamp()
+    assert rows[1]["at"].timestamp() == hour.end.timestamp() - 1e-6
+    first, last = hour.start.isoformat(" "), hour.end.isoformat(" ")
+    assert [row["_reason"] for row in rows] == [
+        None,
+        None,
+        f"at: 2026-11-01 02:00:00-05:00 lies outside the partition [{first}, {last})"
+        " in America/New_York",
     ]
 
 

@@ -511,6 +511,45 @@ def test_a_path_that_cannot_be_used_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("cadence", "path"),
+    [
+        ("daily", "{date:%G-%m-%d}"),
+        ("daily", "{date:%Y-W%V-%u}"),
+        ("weekly", "{date:%Y-W%V}"),
+        ("monthly", "{date:%G-%m}"),
+        ("hourly", "{date:%G-%m-%d-%H%z}"),
+    ],
+)
+def test_a_path_that_mixes_the_year_of_weeks_with_that_of_dates_is_refused(
+    refuse: Refuse, cadence: str, path: str
+) -> None:
+    error = refuse(feed(f"partitions: {cadence}", path=f"'{path}'"))
+    assert "is the same for different" in error.what
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ("partitions: hourly\nwindow_column: day", "a date does not say in which hour it lies"),
+        ("partitions: monthly\nmissing: {weekdays: [saturday]}", "says nothing of months"),
+        ("partitions: weekly\nmissing: {weekdays: [monday]}", "says nothing of weeks"),
+        ("partitions: monthly\nmissing: {dates: [2026-02-15]}", "no month begins on 2026-02-15"),
+        ("partitions: weekly\nmissing: {dates: [2026-03-10]}", "no week begins on 2026-03-10"),
+    ],
+)
+def test_what_fits_no_partition_of_that_length_is_refused(
+    refuse: Refuse, fields: str, words: str
+) -> None:
+    assert words in refuse(feed(fields, columns="id: {}\nday: {type: date}")).what
+
+
+def test_hours_are_refused_where_clocks_change_by_half_an_hour(refuse: Refuse) -> None:
+    text = feed("partitions: hourly", path="'{date:%Y-%m-%d-%H%z}'")
+    error = refuse(text.replace("Europe/London", "Australia/Lord_Howe"))
+    assert "feeds.orders.partitions: the clocks of Australia/Lord_Howe change by less" in error.what
+
+
+@pytest.mark.parametrize(
     ("fields", "key", "words"),
     [
         ("versions: highest", "path", "has no {version}, so there is nothing to choose from"),

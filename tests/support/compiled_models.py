@@ -26,7 +26,7 @@ from customer_pipeline.warehouse.connection import Warehouse
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model or a test: the relation that it makes (with its columns declared), and its SQL.
+    """A model or a test: the relation that it makes (with its columns, where declared), and its SQL.
 
     `folder` is that of its model in `models/`.
     """
@@ -92,6 +92,9 @@ class CompiledModels:
         ):
             connection.execute("set TimeZone = 'UTC'; create schema failures")
             for table in self.tables_of(folder):
+                if not table.columns:
+                    connection.execute(f"create table {table.relation} as {table.sql}")
+                    continue
                 connection.execute(f"create table {table.relation} ({table.columns})")
                 connection.execute(f"insert into {table.relation} by name {table.sql}")
             for change in self.changes:

@@ -49,9 +49,13 @@ _FEED = """\
       fare: {{type: "decimal(9,2)", required: true}}
 """
 _MODELS = {
+    "{name}/staging/stg_{cadence}_rides.sql": """\
+select {column}, _line, ride_id, began_at, distance, fare
+from {{{{ source('raw', '{feed}') }}}}
+""",
     "{name}/{cadence}_rides_kept.sql": """\
 select {column}, _line, ride_id, began_at, fare
-from {{{{ source('raw', '{feed}') }}}}
+from {{{{ ref('stg_{cadence}_rides') }}}}
 where distance > 0
 """,
     "{name}/{cadence}_rides_total.sql": """\
@@ -84,7 +88,8 @@ models:
           arguments: {{expression: fare >= 0}}
     columns:
       - {{name: {column}, data_type: {type}}}
-      - {{name: _line, data_type: bigint}}
+      # Unique in a partition, and the same in each.
+      - {{name: _line, data_type: bigint, data_tests: [unique]}}
       - {{name: ride_id, data_type: varchar}}
       - {{name: began_at, data_type: timestamp with time zone}}
       - {{name: fare, data_type: "decimal(9, 2)"}}

@@ -188,8 +188,14 @@ class _Mapper:
             shown, partition = typed, f"[{start.date()}, {end.date()})"
         else:
             first, last = _instant(start), _instant(end)
-            shown = f"({typed} at time zone {literal(self.clock.zone)})"
-            partition = f"[{_wall(start)}, {_wall(end)}) in {self.clock.zone}"
+            wall = f"({typed} at time zone {literal(self.clock.zone)})"
+            shown, written = f"cast({wall} as varchar)", _wall
+            if start.utcoffset() != end.utcoffset() or start.fold:
+                # On such a clock a time alone may be two.
+                ahead = f"cast({wall} - ({typed} at time zone 'UTC') as varchar)"
+                offset = f"if({ahead}[1] = '-', {ahead}[:6], '+' || {ahead}[:5])"
+                shown, written = f"{shown} || {offset}", _with_offset
+            partition = f"[{written(start)}, {written(end)}) in {self.clock.zone}"
         words = literal(f" lies outside the partition {partition}")
         return _Problem(
             f"{typed} < {first} or {typed} >= {last}",
@@ -203,6 +209,10 @@ def _instant(time: datetime) -> str:
 
 def _wall(time: datetime) -> str:
     return time.replace(tzinfo=None).isoformat(" ")
+
+
+def _with_offset(time: datetime) -> str:
+    return time.isoformat(" ")
 
 
 def _shown(value: str, kind: str) -> str:
