@@ -33,7 +33,7 @@ from customer_pipeline.orchestration.location import build_pipeline
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.reporting import customers, refresh
 from customer_pipeline.settings import Settings
-from customer_pipeline.stages import publish, transform
+from customer_pipeline.stages import publication, publish, transform
 from tests.support.compiled_models import CompiledModels
 from tests.support.stages import (
     extract_and_load,
@@ -56,12 +56,15 @@ _INSIDE = {
         "_replace_partitions": "marts",
         "replace_messages": "messages",
         "redelivered": "messages",
-        "content_hashes": "content hash",
-        "_counts": "counts and previews",
-        "_previews": "counts and previews",
+        "rows_in_marts": "counts and previews",
+        "previews": "counts and previews",
         "record_published": "ledger",
-        "record_moved": "ledger",
         "record_publication": "ledger",
+    },
+    publication: {
+        "content_hashes": "content hash",
+        "rows_in_marts": "counts and previews",
+        "record_moved": "ledger",
     },
     refresh: {"build": "dbt", "_replace_whole": "swap"},
     customers: {"_update_current": "customers: merge", "_update_history": "customers: history"},

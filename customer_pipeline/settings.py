@@ -26,7 +26,7 @@ def _absolute(path: Path) -> Path:
 
 
 class Settings(BaseSettings):
-    """All settings are optional. Relative paths start at the current folder."""
+    """All settings are optional. Relative paths start at the current folder (see `load_settings`)."""
 
     model_config = SettingsConfigDict(
         env_prefix="CUSTOMER_PIPELINE_",
@@ -99,14 +99,23 @@ def environment() -> dict[str, str]:
     return added | dict(os.environ)
 
 
-def load_settings() -> Settings:
+def load_settings(folder: Path | None = None) -> Settings:
     """Read the environment.
+
+    Args:
+        folder: where `.env` is, and relative paths start, when that is not the current folder.
 
     Raises:
         ConfigError: naming each variable that does not hold what it should.
     """
     try:
-        return Settings()
+        if folder is None:
+            return Settings()
+        settings = Settings(_env_file=folder / ".env")  # pyright: ignore[reportCallIssue]
+        paths = {name: getattr(settings, name) for name in ("source", "data_dir", "warehouse")}
+        return settings.model_copy(
+            update={name: folder / path.expanduser() for name, path in paths.items() if path}
+        )
     except ValidationError as error:
         mistakes = [
             f"CUSTOMER_PIPELINE_{'_'.join(map(str, e['loc'])).upper()}={e['input']!r}: {e['msg']}"

@@ -117,4 +117,5 @@ def _label(url: str) -> str:
 
 
 def wanting(channels: Sequence[Channel], message: Message) -> Iterator[Channel]:
+    """The channels that want to hear of a message."""
     return (channel for channel in channels if channel.wants(message))

@@ -19,6 +19,7 @@ from customer_pipeline.alerts.scene import Scene
 from customer_pipeline.alerts.store import note_of, set_note
 from customer_pipeline.alerts.wording import Words, first_lines
 from customer_pipeline.planning.groups import Span
+from customer_pipeline.source.drift import now_called
 from customer_pipeline.warehouse.schema_drift import SchemaDrift
 
 _KIND = "drift"
@@ -76,8 +77,7 @@ def _message(words: Words, feed: str, begun: Sequence[SchemaDrift]) -> Message:
 
 
 def _column(drift: SchemaDrift) -> str:
-    renamed = f", probably {drift.delivered_as!r} now" if drift.delivered_as else ""
-    return f"{drift.kind} column {drift.column_name!r}{renamed}"
+    return f"{drift.kind} column {drift.column_name!r}{now_called(drift.delivered_as)}"
 
 
 def _when(drift: SchemaDrift) -> str:

@@ -1,25 +1,22 @@
-"""How telling is doing: what is pending, and whether anybody looks. For whoever asks from outside,
-such as `doctor`: it needs neither Dagster nor the warehouse.
+"""How telling is doing: what is pending. For whoever asks from outside, such as `doctor`: it needs
+neither Dagster nor the warehouse.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from customer_pipeline.alerts.outbox import Delivery, deliveries
-from customer_pipeline.alerts.store import Store, note_of
+from customer_pipeline.alerts.store import Store
 
 _NEWEST = 1000
 
 
 @dataclass(frozen=True)
 class Health:
-    """`pending` is what some channel has not taken (yet); `looked_at` when somebody looked last, None
-    for never."""
+    """`pending` is what some channel has not taken (yet)."""
 
     pending: tuple[Delivery, ...]
-    looked_at: datetime | None
 
     @property
     def refused(self) -> tuple[Delivery, ...]:
@@ -34,11 +31,7 @@ def health(store: Store) -> Health:
         ConfigError: the file of alerts cannot be used.
     """
     if not store.exists:
-        return Health((), None)
+        return Health(())
     with store.transaction() as connection:
         found = deliveries(connection, limit=_NEWEST)
-        looked = note_of(connection, "looked_at")
-    return Health(
-        tuple(one for one in found if one.told_at is None),
-        datetime.fromtimestamp(float(looked), UTC) if looked else None,
-    )
+    return Health(tuple(one for one in found if one.told_at is None))

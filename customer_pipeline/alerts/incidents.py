@@ -80,6 +80,7 @@ def keep_silent(
 
 
 def close(connection: sqlite3.Connection, incidents: Iterable[Incident]) -> None:
+    """Note that these are over; should one begin again, it is told again."""
     connection.executemany(
         "delete from incidents where condition = ?", [[one.condition.name] for one in incidents]
     )
@@ -93,6 +94,7 @@ def to_be_reminded_of(incidents: Iterable[Incident], now: datetime) -> list[Inci
 def record_reminder(
     connection: sqlite3.Connection, incidents: Iterable[Incident], now: datetime
 ) -> None:
+    """Note that these have been told again, at `now`."""
     connection.executemany(
         "update incidents set reminded_at = ? where condition = ?",
         [(now.timestamp(), one.condition.name) for one in incidents],

@@ -64,12 +64,14 @@ class Condition:
 
 
 def to_json(message: Message) -> str:
+    """A message as text that can be kept; `from_json` makes the message of it again."""
     values = asdict(message)
     values["since"] = message.since.isoformat() if message.since else None
     return json.dumps(values)
 
 
 def from_json(text: str) -> Message:
+    """The message that `to_json` was given."""
     values = json.loads(text)
     for name in ("lines", "facts", "owners"):
         values[name] = tuple(values[name])

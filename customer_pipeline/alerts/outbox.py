@@ -128,6 +128,7 @@ def last_told(connection: sqlite3.Connection, channel: Channel) -> datetime | No
 def record_told(
     connection: sqlite3.Connection, channel: Channel, alert_ids: Sequence[int], now: datetime
 ) -> None:
+    """Note that the channel took these, at `now`; it is not offered them again."""
     connection.executemany(
         "update deliveries set told_at = ?, attempts = attempts + 1, answer = 'taken'"
         " where alert_id = ? and channel = ?",

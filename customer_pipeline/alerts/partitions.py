@@ -50,6 +50,7 @@ def watch_partitions(connection: sqlite3.Connection, scene: Scene) -> None:
 
 
 def condition_of(scene: Scene, key: str) -> Condition:
+    """What can be wrong with a partition, whatever it is: its being not published."""
     return Condition(KIND, scene.words.pipeline, key)
 
 

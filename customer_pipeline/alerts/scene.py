@@ -39,6 +39,7 @@ class Scene:
     drift: Sequence[SchemaDrift] = ()
 
     def is_muted(self, key: str, reason: str = "") -> bool:
+        """Whether people want to hear nothing of this partition, or of the feed that `reason` names."""
         subject = partition_subject(key, self.words.option)
         return subject in self.mutes or (self.words.feed_of(reason) or "") in self.mutes
 

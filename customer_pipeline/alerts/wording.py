@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from customer_pipeline.alerts.incidents import Incident
 from customer_pipeline.alerts.message import SEVERITIES, Message
 from customer_pipeline.alerts.redaction import without_values
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.warehouse.attempts import Failure
 from customer_pipeline.warehouse.ledger import Published
@@ -42,7 +43,7 @@ class Words:
         return f"{self.ui}/runs/{run_id}"
 
     def counted(self, number: int) -> str:
-        return f"{number:,} {self.unit}{'' if number == 1 else 's'}"
+        return counted(number, self.unit)
 
     def feed_of(self, reason: str) -> str | None:
         """The feed that a reason is about, if it says so."""

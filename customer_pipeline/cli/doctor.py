@@ -21,7 +21,7 @@ def doctor(
         bool,
         typer.Option(
             "--quick",
-            help="for cron and health checks: what is overdue, the daemon, stuck runs only",
+            help="for cron and health checks: what is overdue, the daemon, stuck runs, alerts only",
         ),
     ] = False,
     hours: Annotated[
@@ -35,7 +35,8 @@ def doctor(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for scripts")] = False,
 ) -> None:
-    """Look at settings, source, warehouse, models, Dagster and versions: what is wrong, what to do.
+    """Look at all that can be wrong, and say what to do: settings, source, data folder, warehouse,
+    partitions, models, lake, reporting, Dagster, alerts, versions.
 
     Exit code 0 only when there is no problem; a warning is none.
     """

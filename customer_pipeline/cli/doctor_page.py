@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.health.finding import LEVELS, Finding, Level
+from customer_pipeline.phrases import counted
 
 _STYLES: dict[Level, str] = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
@@ -58,4 +59,4 @@ def _counts(findings: Sequence[Finding]) -> Iterator[Text]:
     levels = Counter(finding.level for finding in findings)
     for level in ("problem", "warning"):
         if count := levels[level]:
-            yield Text(f"{count} {level}{'' if count == 1 else 's'}", style=_STYLES[level])
+            yield Text(counted(count, level), style=_STYLES[level])

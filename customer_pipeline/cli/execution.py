@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from customer_pipeline.cli.instance import dagster_home, working_instance
-from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.published import show_published
+from customer_pipeline.phrases import counted
 from customer_pipeline.settings import Settings
 
 if TYPE_CHECKING:

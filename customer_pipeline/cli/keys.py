@@ -67,9 +67,9 @@ def keys_between(partitions: Partitions, first: str, last: str) -> list[str]:
     return partitions.keys_between(first, last)
 
 
-def counted(number: int, noun: str) -> str:
-    """Such as `1 month`, or `12 months`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def nothing_loaded(partitions: Partitions, *, where: str) -> ConfigError:
+    """The error of a command that looks at what is loaded, when the warehouse has no ledger yet."""
+    return ConfigError("nothing was loaded yet", where=where, todo=f"run {partitions.one} first")
 
 
 def _mistake(partitions: Partitions, key: str, newest: str) -> PartitionError | None:

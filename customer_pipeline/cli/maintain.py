@@ -39,8 +39,12 @@ def maintain(
                 f"lake/{folder.name}", outcome, decimal(before), decimal(bytes_below(folder))
             )
         status.update("warehouse: runs wait until it is copied")
-        result = compact(warehouse)
-        done.add_row(
-            warehouse.path.name, result.outcome, decimal(result.before), decimal(result.after)
-        )
-    console.print(done)
+        try:
+            result = compact(warehouse)
+            done.add_row(
+                warehouse.path.name, result.outcome, decimal(result.before), decimal(result.after)
+            )
+        finally:
+            # Also when the warehouse stays as it was: what was done to the lake is done.
+            if done.rows:
+                console.print(done)

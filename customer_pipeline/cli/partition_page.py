@@ -13,22 +13,21 @@ from rich.text import Text
 
 from customer_pipeline.cli.words import state_text
 from customer_pipeline.durations import seconds_text
+from customer_pipeline.phrases import counted, short
 from customer_pipeline.planning.detail import Detail
 from customer_pipeline.planning.state import State
+from customer_pipeline.source.drift import now_called
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.warehouse.attempts import Attempt
 from customer_pipeline.warehouse.ledger import Published
-
-_SHORT = 8
 
 
 def show_partition(console: Console, state: State, detail: Detail, window: Window) -> None:
     """Print all of it; what comes from outside is never taken for markup."""
     console.print(Text.assemble((state.partition_key, "bold"), ": ", state_text(state.kind)))
-    hours = f"{window.hours:g} hour{'' if window.hours == 1 else 's'}"
     console.print(
         f"  from {window.start:%Y-%m-%d %H:%M} to {window.end:%Y-%m-%d %H:%M} in"
-        f" {window.start.tzinfo}, {hours}",
+        f" {window.start.tzinfo}, {counted(window.hours, 'hour')}",
         highlight=False,
     )
     for reason in (*state.reasons, *state.source):
@@ -58,8 +57,8 @@ def _feeds(detail: Detail) -> Table:
         table.add_row(
             feed.feed,
             *(f"{rows:,}" for rows in (feed.source_rows, feed.quarantined_rows, feed.raw_rows)),
-            feed.fingerprint[:_SHORT],
-            feed.run_id[:_SHORT],
+            short(feed.fingerprint),
+            short(feed.run_id),
         )
     return table
 
@@ -68,12 +67,11 @@ def _drift(detail: Detail) -> Table:
     table = Table("feed", "column", "is", title="columns not as declared", title_justify="left")
     table.add_column("since")
     for one in detail.drift:
-        now = f", probably {one.delivered_as!r} now" if one.delivered_as else ""
         ended = "" if one.is_ongoing else f" to {one.last_partition}"
         table.add_row(
             one.feed,
             Text(one.column_name, overflow="fold"),
-            Text(f"{one.kind}{now}{'; refused' if one.refuses else ''}"),
+            Text(f"{one.kind}{now_called(one.delivered_as)}{'; refused' if one.refuses else ''}"),
             f"{one.first_partition}{ended}",
         )
     return table
@@ -112,6 +110,6 @@ def _attempt(attempt: Attempt, requests: Mapping[str, str]) -> Text:
     text = Text.assemble(
         f"  {attempt.finished_at:%Y-%m-%d %H:%M} UTC ",
         state_text(attempt.outcome),
-        f" in {attempt.stage} after {took}: run {attempt.run_id[:_SHORT]}{by}",
+        f" in {attempt.stage} after {took}: run {short(attempt.run_id)}{by}",
     )
     return text.append(f"\n    {attempt.reason}") if attempt.reason else text

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from customer_pipeline.cli.keys import FirstKey, LastKey, PipelineName, counted
+from customer_pipeline.cli.keys import FirstKey, LastKey, PipelineName
 from customer_pipeline.cli.planned import ComparedFeeds, asked_keys, compared_feeds, show_plan
 from customer_pipeline.cli.standing import standing
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.plan import Redo
 from customer_pipeline.planning.plan import plan as planned
 from customer_pipeline.settings import load_settings

@@ -13,11 +13,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from customer_pipeline.cli.keys import complete_keys, counted, keys_between
+from customer_pipeline.cli.keys import complete_keys, keys_between
 from customer_pipeline.cli.standing import Standing, unknown_feeds
 from customer_pipeline.cli.words import groups_table, show_source
 from customer_pipeline.durations import seconds_text
 from customer_pipeline.errors import ConfigError, PipelineError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.planning.plan import Decision, Redo
@@ -106,5 +107,4 @@ def _time(found: Standing, partitions: int) -> str:
         return "estimate: no history yet"
     least, most = seconds_text(guess.least), seconds_text(guess.most)
     time = f"about {least}" if least == most else f"between {least} and {most}"
-    earlier = f"{guess.runs} earlier run{'' if guess.runs == 1 else 's'}"
-    return f"estimate: {time} in one run, going by {earlier}"
+    return f"estimate: {time} in one run, going by {counted(guess.runs, 'earlier run')}"

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.execution import run_ranges
-from customer_pipeline.cli.keys import PipelineName, counted
+from customer_pipeline.cli.keys import PipelineName, nothing_loaded
 from customer_pipeline.cli.standing import unknown_feeds
-from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.pieces import pieces
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.quarantine import (
@@ -63,11 +63,7 @@ def quarantine(
     choice = Choice([feed] if feed else list(pipeline.feeds), kind, first, last, reason)
     with pipeline.warehouse.read() as connection:
         if not has_ledger(connection):
-            raise ConfigError(
-                "nothing was loaded yet",
-                where="quarantine",
-                todo=f"run {pipeline.partitions.one} first",
-            )
+            raise nothing_loaded(pipeline.partitions, where="quarantine")
         found = groups(connection, choice)
         examples = rows(connection, choice, most=show) if show else []
         keys = partitions(connection, choice)
@@ -96,7 +92,7 @@ def _table_of(found: list[Group], noun: str) -> Table:
         )
     total = sum(group.rows for group in found)
     them = counted(len({group.partition_key for group in found}), noun)
-    table.caption = f"{total:,} row{'' if total == 1 else 's'} of {them}"
+    table.caption = f"{counted(total, 'row')} of {them}"
     return table
 
 

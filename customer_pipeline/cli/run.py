@@ -10,11 +10,16 @@ from rich.console import Console
 from customer_pipeline.cli.execution import run_ranges
 from customer_pipeline.cli.keys import PipelineName, complete_keys, keys_between
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.settings import load_settings
+from customer_pipeline.settings import DEMO_SOURCE, load_settings
 from customer_pipeline.source.partitions import Partitions
 
 if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
+
+_NEXT_STEPS = (
+    "Next: run it again, and see that nothing changes; [bold]make dev[/bold] opens the UI"
+    " on http://localhost:3000; README.md says how to point it at your own data."
+)
 
 
 def run(
@@ -40,7 +45,11 @@ def run(
     pipeline = build_pipeline(settings, name)
     keys = _keys(pipeline.partitions, first, last, recent)
     succeeded = run_ranges(console, settings, pipeline, [keys])
-    _next_steps(console, pipeline, keys, succeeded=succeeded)
+    if not succeeded:
+        _say_how_to_try_again(console, pipeline, keys)
+    elif recent is not None and settings.source_path == DEMO_SOURCE:
+        # This is what `make run` does: a newcomer's first look.
+        console.print(_NEXT_STEPS)
     raise typer.Exit(0 if succeeded else 1)
 
 
@@ -58,15 +67,9 @@ def _keys(
     )
 
 
-def _next_steps(console: Console, pipeline: Pipeline, keys: list[str], *, succeeded: bool) -> None:
-    if succeeded:
-        console.print(
-            "Next: run it again, and see that nothing changes; [bold]make dev[/bold] opens the UI"
-            " on http://localhost:3000; README.md says how to point it at your own data."
-        )
-    else:
-        console.print(
-            f"Mend what the table says, then run the failed {pipeline.partitions.noun}s again:"
-            f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]",
-            soft_wrap=True,
-        )
+def _say_how_to_try_again(console: Console, pipeline: Pipeline, keys: list[str]) -> None:
+    console.print(
+        f"Mend what the table says, then run the failed {pipeline.partitions.noun}s again:"
+        f" [bold]customer-pipeline run{pipeline.option} --from {keys[0]} --to {keys[-1]}[/bold]",
+        soft_wrap=True,
+    )

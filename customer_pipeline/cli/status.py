@@ -17,7 +17,6 @@ from customer_pipeline.cli.keys import (
     LastKey,
     PipelineName,
     complete_keys,
-    counted,
     keys_between,
 )
 from customer_pipeline.cli.partition_page import show_partition
@@ -25,6 +24,7 @@ from customer_pipeline.cli.standing import Standing, standing
 from customer_pipeline.cli.status_json import status_json
 from customer_pipeline.cli.words import groups_table, show_source
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.detail import read_detail
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.planning.state import State

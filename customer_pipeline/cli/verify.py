@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from customer_pipeline.cli.keys import PipelineName, counted, keys_between
+from customer_pipeline.cli.keys import PipelineName, keys_between, nothing_loaded
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.groups import Span
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.ledger import published_partitions
+from customer_pipeline.warehouse.schema import has_ledger
 
 
 def verify(
@@ -34,6 +36,8 @@ def verify(
     console = Console()
     pipeline = build_pipeline(load_settings(), name)
     with pipeline.warehouse.read() as connection:
+        if not has_ledger(connection):
+            raise nothing_loaded(pipeline.partitions, where="verify")
         published = list(published_partitions(connection, pipeline.name))
     if not published and not (first and last):
         raise ConfigError("nothing is published yet", where="verify", todo="say --from and --to")

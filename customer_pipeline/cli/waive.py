@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from customer_pipeline.cli.keys import PipelineName, counted, keys_between
+from customer_pipeline.cli.keys import PipelineName, keys_between
 from customer_pipeline.cli.person import who
 from customer_pipeline.errors import ConfigError
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.groups import grouped
 from customer_pipeline.settings import load_settings
 from customer_pipeline.warehouse.ledger import published_partitions

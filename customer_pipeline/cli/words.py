@@ -37,9 +37,9 @@ SYMBOLS: dict[str, str] = {
 }
 
 
-def state_text(state: str, words: str | None = None) -> Text:
-    """A state's name (or other words for it), in its colour."""
-    return Text(words or state, style=STYLES[state])
+def state_text(state: str) -> Text:
+    """A state's name, in its colour."""
+    return Text(state, style=STYLES[state])
 
 
 def groups_table(groups: Iterable[Group], *, noun: str, header: str) -> Table:

@@ -4,7 +4,8 @@ Parsing takes seconds, so the result is kept in a cache folder under the hash of
 made from: it is never stale, works beside a read-only project folder, and is parsed once even when
 several processes start at the same moment on a fresh clone (the first to finish wins).
 
-What belongs here: the manifest as data. What does not: running dbt (`invocation.py`).
+What belongs here: the manifest as data. What does not: running dbt (`parsing.py`,
+`invocation.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from customer_pipeline.dbt_adapter.parsing import parse
 from customer_pipeline.errors import StageError
 
 MANIFEST = "manifest.json"
@@ -162,8 +164,6 @@ class DbtProject:
         return whole.hexdigest()[:16]
 
     def _parse_into(self, folder: Path) -> None:
-        from customer_pipeline.dbt_adapter.invocation import parse
-
         beside = self.cache / f".{uuid4().hex}"
         beside.mkdir(parents=True)
         try:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from customer_pipeline.health.finding import Area, Finding
 from customer_pipeline.health.sizes import bytes_below, size_text
+from customer_pipeline.phrases import counted
 from customer_pipeline.settings import Settings
 from customer_pipeline.stages.landing import owner_of
 
 _AREA = Area("data")
-# Bytes. A run needs room for its candidate, `maintain` for a second copy of the warehouse.
+# Bytes. A run needs room for its candidate in the data folder, and for what it loads in the warehouse.
 _LEAST_FREE = 200_000_000
-_COPIES = 2
 # A run touches its folder at every stage.
 _SILENCE = timedelta(hours=1)
 _MANY_LEFT = 1_000_000_000
@@ -61,17 +62,24 @@ def _writable(name: str, folder: Path) -> Iterator[Finding]:
 
 
 def _room(settings: Settings) -> Iterator[Finding]:
-    free = shutil.disk_usage(existing(settings.data_path)).free
+    free = {
+        folder: shutil.disk_usage(existing(folder)).free for folder in _folders(settings).values()
+    }
     warehouse = settings.warehouse_path
     size = warehouse.stat().st_size if warehouse.exists() else 0
-    words = f"{size_text(free)} of the disk are free"
-    if free < _LEAST_FREE:
+    beside = free[warehouse.parent]
+    fullest = min(free, key=lambda folder: free[folder])
+    words = f"{size_text(free[fullest])} of the disk are free"
+    if fullest != settings.data_path:
+        words += f" at {fullest}"
+    if free[fullest] < _LEAST_FREE:
         yield _AREA.problem("room", words, "make room: a run that finds none fails")
-    elif free < _COPIES * size:
+    elif beside < size:
         yield _AREA.warning(
             "room",
-            f"{words}, the warehouse has {size_text(size)}",
-            "make room: `customer-pipeline maintain` needs it for a second copy",
+            f"{size_text(beside)} of the disk are free beside the warehouse, which has"
+            f" {size_text(size)}",
+            "make room: `customer-pipeline maintain` copies the warehouse there",
         )
     else:
         yield _AREA.ok("room", words)
@@ -92,15 +100,15 @@ def _owner(settings: Settings, source: str) -> Iterator[Finding]:
 
 
 def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
-    root = settings.runs_path
-    dead = [
-        folder
-        for folder in (root.iterdir() if root.is_dir() else ())
-        if now - datetime.fromtimestamp(folder.stat().st_mtime, UTC) > _SILENCE
-    ]
+    root, dead = settings.runs_path, []
+    for folder in root.iterdir() if root.is_dir() else ():
+        # A run may remove its folder at this moment.
+        with suppress(FileNotFoundError):
+            if now - datetime.fromtimestamp(folder.stat().st_mtime, UTC) > _SILENCE:
+                dead.append(folder)
     size = sum(map(bytes_below, dead))
     whose = "a run that failed or was" if len(dead) == 1 else "runs that failed or were"
-    words = f"{len(dead)} folder{'s' * (len(dead) > 1)} of {whose} killed, {size_text(size)}"
+    words = f"{counted(len(dead), 'folder')} of {whose} killed, {size_text(size)}"
     if size >= _MANY_LEFT:
         yield _AREA.warning(
             "leftovers", words, f"remove them from {root} if no run is active; or wait a week"

@@ -148,7 +148,12 @@ def retention(keep_days: int) -> dict[str, str]:
 
 @contextmanager
 def said_plainly(folder: Path) -> Iterator[None]:
-    """Turns what `deltalake` raises into a StageError: it has no one class for what may go wrong."""
+    """Turns what `deltalake` raises into a StageError: it has no one class for what may go wrong.
+
+    Raises:
+        StageError: the table is broken, or cannot be read or written.
+        ConfigError: no Delta table can be kept in such a path.
+    """
     if found := _UNUSABLE.search(str(folder.resolve())):
         raise ConfigError(
             f"Delta tables cannot be kept in a path with {found[0]!r} in it",

@@ -21,6 +21,7 @@ _NO_CONFLICTS = "messages_do_not_conflict"
 
 
 def message_checks(pipeline: Pipeline) -> list[dg.AssetCheckSpec]:
+    """The checks of marts of messages, as Dagster is told of them before a run."""
     return [
         check_spec(
             _NO_CONFLICTS,

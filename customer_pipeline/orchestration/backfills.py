@@ -79,14 +79,18 @@ def launch(
         keys: the calendar of the pipeline.
 
     Raises:
-        StageError: Dagster has not accepted them, and why.
+        StageError: Dagster has not accepted them, and why; or it did not answer.
     """
     lots = apart(keys, pieces)
     fields = [
         _launch_field(f"lot{n}", pipeline, how, [key for piece in lot for key in piece])
         for n, lot in enumerate(lots)
     ]
-    answers = _mutate("mutation {\n" + "\n".join(fields) + "\n}")
+    begun = f"customer-pipeline backfill --resume {how.backfill_id}"
+    answers = _mutate(
+        "mutation {\n" + "\n".join(fields) + "\n}",
+        then=f"{begun}, or --cancel {how.backfill_id}",
+    )
     return [answer["backfillId"] for answer in answers.values()]
 
 
@@ -94,14 +98,14 @@ def cancel(dagster_ids: Sequence[str]) -> None:
     """Cancel backfills of Dagster's: nothing more of them starts, and what runs is stopped.
 
     Raises:
-        StageError: Dagster has not accepted that, and why.
+        StageError: Dagster has not accepted that, and why; or it did not answer.
     """
     fields = [
         f"b{n}: cancelPartitionBackfill(backfillId: {json.dumps(one)}) {{ __typename"
         " ... on CancelBackfillSuccess { backfillId } ... on Error { message } }"
         for n, one in enumerate(dagster_ids)
     ]
-    _mutate("mutation {\n" + "\n".join(fields) + "\n}")
+    _mutate("mutation {\n" + "\n".join(fields) + "\n}", then="cancel it again if it goes on")
 
 
 def _launch_field(name: str, pipeline: Pipeline, how: Launch, keys: Sequence[str]) -> str:
@@ -120,23 +124,35 @@ def _launch_field(name: str, pipeline: Pipeline, how: Launch, keys: Sequence[str
     )
 
 
-def _mutate(document: str) -> Mapping[str, Mapping[str, Any]]:
-    """Run mutations; returns their answers by name, all of which are successes."""
+def _mutate(document: str, *, then: str) -> Mapping[str, Mapping[str, Any]]:
+    """Run mutations; returns their answers by name, all of which are successes.
+
+    Args:
+        then: what a person is to do when there is no answer, and it is known what became of it.
+    """
     with tempfile.TemporaryDirectory(prefix="customer-pipeline-") as folder:
         query, workspace, output = (Path(folder) / name for name in ("q", "workspace.yaml", "out"))
         query.write_text(document)
         workspace.write_text(_WORKSPACE)
-        done = subprocess.run(
-            [
-                *(sys.executable, "-c", _RUN),
-                *("--workspace", workspace, "--file", query, "--output", output),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            # A Ctrl-C is for this process, which then says what is to become of the backfill.
-            start_new_session=True,
-        )
+        try:
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-c", _RUN),
+                    *("--workspace", workspace, "--file", query, "--output", output),
+                ],
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
+                # A Ctrl-C is for this process, which then says what is to become of the backfill.
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired:
+            # It may have taken them in all the same.
+            raise StageError(
+                f"Dagster did not answer within {_TIMEOUT:g} s",
+                where="dagster-graphql",
+                todo=f"look in the UI under Runs, Backfills what has become of it; then {then}",
+            ) from None
         if not output.exists():
             raise StageError(_last_line(done.stderr or done.stdout), where="dagster-graphql")
         answer = json.loads(output.read_text())

@@ -52,6 +52,7 @@ class Stored:
 
 
 def kind_of(event: EventLogEntry) -> str:
+    """What an event is to this storage, which writes those of one kind in one go."""
     if event.dagster_event_type in ASSET_EVENTS:
         return "asset"
     if event.dagster_event_type is DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED:
@@ -83,6 +84,7 @@ def planned_rows(planned: Sequence[Stored]) -> Iterator[dict[str, Any]]:
 
 
 def result_row(result: Stored) -> dict[str, Any]:
+    """The parameters of `UPDATE_CHECK` for the result of a check in a partition."""
     evaluation = result.event.get_dagster_event().asset_check_evaluation_data
     target = evaluation.target_materialization_data
     return {

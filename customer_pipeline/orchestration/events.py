@@ -6,7 +6,6 @@ Partitioned checks are a preview feature of Dagster; what is unstable about them
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -14,6 +13,7 @@ from typing import Any
 
 import dagster as dg
 
+from customer_pipeline.orchestration.unstable import known_to_be_unstable
 from customer_pipeline.outcomes import Casualty, CheckResult
 
 Metadata = Mapping[str, Any]
@@ -31,8 +31,7 @@ def check_spec(
     metadata: Metadata | None = None,
 ) -> dg.AssetCheckSpec:
     """A check that has a result per partition."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.PreviewWarning)
+    with known_to_be_unstable():
         return dg.AssetCheckSpec(
             name,
             asset=asset,
@@ -117,8 +116,7 @@ def failure(casualties: Sequence[Casualty], *, partitions: int) -> dg.Failure:
 
 
 def _evaluation(asset: dg.AssetKey, result: CheckResult) -> dg.AssetCheckEvaluation:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.PreviewWarning)
+    with known_to_be_unstable():
         return dg.AssetCheckEvaluation(
             asset_key=asset,
             check_name=result.check,

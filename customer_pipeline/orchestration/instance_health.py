@@ -16,10 +16,10 @@ from customer_pipeline.orchestration.activity import stuck_runs
 from customer_pipeline.orchestration.daemon import HOW_TO_START, daemon_state
 from customer_pipeline.orchestration.run_queue import OrderedRunQueue
 from customer_pipeline.orchestration.run_tags import SCHEDULED, limit_tag
+from customer_pipeline.phrases import short
 
 _AREA = Area("dagster")
 _SHIPPED = "copy the shipped dagster.yaml to DAGSTER_HOME, and start the daemon anew"
-_SHORT = 8
 
 
 def look_at_settings(instance: dg.DagsterInstance) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def look_for_stuck_runs(instance: dg.DagsterInstance, now: datetime) -> Iterator
     more = f", and {len(stuck) - 1} more" if len(stuck) > 1 else ""
     yield _AREA.problem(
         "runs",
-        f"nothing has been heard for an hour of run {run.run_id[:_SHORT]} of {run.job_name}{more}",
+        f"nothing has been heard for an hour of run {short(run.run_id)} of {run.job_name}{more}",
         "see it in the UI under Runs; terminate it there if its process is gone",
     )
 

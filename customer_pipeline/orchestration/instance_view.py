@@ -23,9 +23,8 @@ from customer_pipeline.orchestration.partitions import asked_of, partitions_of
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.run_tags import DAGSTER_BACKFILL
 from customer_pipeline.orchestration.specs import mart_key
+from customer_pipeline.phrases import short
 from customer_pipeline.planning.state import State
-
-_SHORT = 8
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,12 @@ def partitions_in_flight(
         for key in partitions_without_run(instance, pipeline, backfill)
     }
     to_retry = {
-        key: f"run {run.run_id[:_SHORT]}, which Dagster starts again,"
+        key: f"run {short(run.run_id)}, which Dagster starts again,"
         for run in publishing_runs_to_retry(instance, pipeline, now)
         for key in partitions_of(run, pipeline.partitions)
     }
     at_work = {
-        key: f"run {run.run_id[:_SHORT]}"
+        key: f"run {short(run.run_id)}"
         for run in publishing_runs(instance, pipeline, now)
         for key in partitions_of(run, pipeline.partitions)
     }

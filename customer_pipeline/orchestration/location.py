@@ -15,6 +15,7 @@ from customer_pipeline.orchestration.late_data import late_data_sensor
 from customer_pipeline.orchestration.pipeline import Pipeline
 from customer_pipeline.orchestration.reporting import reporting_assets
 from customer_pipeline.orchestration.sensors import reporting_sensor
+from customer_pipeline.orchestration.unstable import known_to_be_unstable
 from customer_pipeline.pipelines import PIPELINES, PipelineSpec, option_of, pipelines_of
 from customer_pipeline.settings import Settings, environment
 from customer_pipeline.source.yaml.source_file import load_source
@@ -57,6 +58,15 @@ def build_pipeline(settings: Settings, name: str | None = None) -> Pipeline:
 def build_defs(settings: Settings, pipelines: Sequence[PipelineSpec] = PIPELINES) -> dg.Definitions:
     """Everything Dagster needs to know; the same errors as `build_pipelines`."""
     built = build_pipelines(settings, pipelines)
+    with known_to_be_unstable():
+        definitions = _definitions(built)
+        if any(pipeline.owners for pipeline in built):
+            # Dagster makes the jobs, and gives them their owners, when somebody asks for them; once.
+            definitions.resolve_all_job_defs()
+    return definitions
+
+
+def _definitions(built: Sequence[Pipeline]) -> dg.Definitions:
     jobs, refresh = [pipeline_job(pipeline) for pipeline in built], refresh_job(built)
     reporting = [reporting_assets(pipeline) for pipeline in built if pipeline.reporting.tables]
     return dg.Definitions(

@@ -14,7 +14,7 @@ from customer_pipeline.outcomes import first_reasons
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.stages.landing import Manifest
 from customer_pipeline.stages.load import Loaded
-from customer_pipeline.stages.publish import Publication
+from customer_pipeline.stages.publication import Publication
 from customer_pipeline.stages.transform import Built
 from customer_pipeline.stages.validate import Validation
 

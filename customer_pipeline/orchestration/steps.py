@@ -32,6 +32,7 @@ def step_settings(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def run_of(context: dg.AssetExecutionContext, pipeline: Pipeline) -> Run:
+    """The run that the step is part of, as the ledger knows it."""
     stats = context.instance.get_run_stats(context.run.run_id)
     return pipeline.run(context.run, started_at=getattr(stats, "start_time", None))
 
@@ -54,9 +55,10 @@ def may_retry(context: dg.AssetExecutionContext, pipeline: Pipeline) -> bool:
 def guarded(context: dg.AssetExecutionContext, pipeline: Pipeline, stage: Stage) -> Iterator[None]:
     """Run a stage for the partitions of `context`.
 
-    What may pass by itself is tried again by Dagster (`CUSTOMER_PIPELINE_MAX_RETRIES`, `_DELAY`);
-    what a retry cannot mend fails at once, in one sentence; anything unforeseen is retried too. All
-    partitions of the run are recorded as failed, unless another attempt follows and says otherwise.
+    What may pass by itself is tried again by Dagster (`CUSTOMER_PIPELINE_MAX_RETRIES` times, each
+    after `CUSTOMER_PIPELINE_RETRY_DELAY`); what a retry cannot mend fails at once, in one sentence;
+    anything unforeseen is retried too. All partitions of the run are recorded as failed, unless
+    another attempt follows and says otherwise.
     """
     try:
         with retried_or_failed(context, pipeline, partial(_record_all, context, pipeline, stage)):

@@ -32,8 +32,7 @@ class Drift:
     refuses: bool = False
 
     def __str__(self) -> str:
-        name = f"{self.kind} column {self.column!r}"
-        return f"{name}, probably {self.delivered_as!r} now" if self.delivered_as else name
+        return f"{self.kind} column {self.column!r}{now_called(self.delivered_as)}"
 
 
 class ColumnsError(DeliveryError):
@@ -42,3 +41,8 @@ class ColumnsError(DeliveryError):
     def __init__(self, what: str, *, where: str, todo: str, drift: Sequence[Drift]) -> None:
         super().__init__(what, where=where, todo=todo)
         self.drift = tuple(drift)
+
+
+def now_called(delivered_as: str | None) -> str:
+    """What is said after a renamed column: what it is probably called now; nothing of others."""
+    return f", probably {delivered_as!r} now" if delivered_as else ""

@@ -33,7 +33,7 @@ from customer_pipeline.source.offers import file_of, unchanged_content
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.readiness import telling_time
 from customer_pipeline.source.reading import read_delivery
-from customer_pipeline.stages.landing import Landing, Manifest
+from customer_pipeline.stages.landing import Landing, Manifest, State
 from customer_pipeline.versions import declaration_version
 from customer_pipeline.warehouse.connection import prepare
 
@@ -185,7 +185,7 @@ class _Extraction:
     def _rejected(self, window: Window, reason: str, drift: tuple[Drift, ...] = ()) -> Manifest:
         return replace(self._without_rows(window, "rejected", reason), drift=drift)
 
-    def _without_rows(self, window: Window, state, reason: str) -> Manifest:
+    def _without_rows(self, window: Window, state: State, reason: str) -> Manifest:
         return Manifest(
             feed=self.feed_name,
             partition_key=window.key,

@@ -120,6 +120,7 @@ class Landing:
             )
 
     def folder(self, feed: str, key: str) -> Path:
+        """Where a partition of a feed is kept; the folder need not exist."""
         return self.root / feed / f"{self.column.name}={key}"
 
     def read(self, feed: str, key: str) -> Manifest | None:

@@ -2,14 +2,14 @@
 
 One transaction for everything: users see a partition's old rows or its new ones, in every table,
 and the ledger says which. Casualties of the run are noted in the same transaction.
+
+What belongs here: the transaction, and the swap. What does not: what is said of it, in the ledger and
+to people (`publication.py`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import duckdb
 
@@ -20,52 +20,34 @@ from customer_pipeline.quoting import quoted
 from customer_pipeline.stages.candidate import (
     Candidate,
     Delivered,
-    by_partition,
     casualties,
     deliveries,
     survivors,
 )
 from customer_pipeline.stages.dedupe import replace_messages
-from customer_pipeline.stages.messages import Messages, Redelivered, redelivered
+from customer_pipeline.stages.messages import Messages, redelivered
+from customer_pipeline.stages.publication import (
+    Publication,
+    ledger_rows,
+    previews,
+    record_changed,
+    rows_in_marts,
+)
 from customer_pipeline.warehouse.connection import Warehouse
-from customer_pipeline.warehouse.content_hash import content_hashes
 from customer_pipeline.warehouse.ledger import (
-    Published,
     Run,
     published_partitions,
     record_failures,
-    record_moved,
     record_published,
-    source_fingerprint,
 )
 from customer_pipeline.warehouse.publications import record_publication
 from customer_pipeline.warehouse.schema import ensure_columns, ensure_ledger, ensure_table
 from customer_pipeline.warehouse.sql import (
     columns_of,
     has_rows,
-    rows_by_partition,
     stream_into,
     transaction,
 )
-
-_PREVIEW_ROWS = 5
-
-
-@dataclass(frozen=True)
-class Publication:
-    """What a run published, and what it did not and why.
-
-    `moved` are other partitions whose rows changed, since messages count there now, or no longer.
-    `mart_rows` and `previews` (a few rows, as texts by column) are by mart and partition, and
-    `redelivered` by mart of messages, then by partition.
-    """
-
-    published: tuple[Published, ...]
-    moved: tuple[str, ...]
-    casualties: tuple[Casualty, ...]
-    mart_rows: Mapping[tuple[str, str], int]
-    previews: Mapping[tuple[str, str], list[dict[str, str | None]]]
-    redelivered: Mapping[str, Mapping[str, Redelivered]]
 
 
 def publish(
@@ -101,14 +83,14 @@ def publish(
                     ensure_table(connection, schema, table, columns)
             has_grown = [_prepare_mart(connection, built, mart) for mart in marts]
             moved = _replace_marts(connection, built, marts, messages, column, passing)
-            counts = _counts(connection, marts, column, passing)
-            rows = _ledger_rows(connection, counts, marts, column, passing, delivered, run)
+            counts = rows_in_marts(connection, marts, column, passing)
+            rows = ledger_rows(connection, counts, marts, column, passing, delivered, run)
             record_published(connection, run, rows)
-            moved_hashes = _record_moved(connection, marts, column, moved, run)
+            moved_hashes = record_changed(connection, marts, column, moved, run)
             if any(has_grown):
                 # A column more is in the hashes of all partitions, also of those that lack it.
                 others = published_partitions(connection, run.pipeline).keys() - {*passing, *moved}
-                _record_moved(connection, marts, column, sorted(others), run)
+                record_changed(connection, marts, column, sorted(others), run)
             record_failures(connection, run, lost.values())
             record_publication(
                 connection,
@@ -120,7 +102,7 @@ def publish(
                 tuple(moved),
                 tuple(lost.values()),
                 counts,
-                _previews(connection, marts, column, passing),
+                previews(connection, marts, column, passing),
                 {
                     one.mart: redelivered(connection, one, column=column, keys=passing)
                     for one in messages
@@ -206,93 +188,3 @@ def _replace_partitions(
     # that anything else in this process, dbt included, has not let go of yet.
     rows = built.execute(f"select * from main.{quoted(mart)} {chosen}", [keys])
     stream_into(connection, f"marts.{quoted(mart)}", rows)
-
-
-def _record_moved(
-    connection: duckdb.DuckDBPyConnection,
-    marts: Sequence[str],
-    column: PartitionColumn,
-    keys: Sequence[str],
-    run: Run,
-) -> dict[str, str]:
-    """Let the ledger tell the truth about partitions whose rows are others now: they gave messages
-    away, got some back, or have a column more. Returns their new content hashes."""
-    hashes = content_hashes(connection, _relations(marts), column, keys)
-    rows = Counter[str]()
-    for (_, key), count in _counts(connection, marts, column, keys).items():
-        rows[key] += count
-    record_moved(connection, run.pipeline, {key: (rows[key], hashes[key]) for key in keys})
-    return hashes
-
-
-def _ledger_rows(
-    connection: duckdb.DuckDBPyConnection,
-    counts: Mapping[tuple[str, str], int],
-    marts: Sequence[str],
-    column: PartitionColumn,
-    keys: Sequence[str],
-    delivered: Sequence[Delivered],
-    run: Run,
-) -> list[Published]:
-    hashes = content_hashes(connection, _relations(marts), column, keys)
-    published_at = datetime.now(UTC)
-    feeds_of = by_partition(delivered)
-    rows = []
-    for key in keys:
-        feeds = feeds_of[key]
-        raw_rows = sum(row.raw_rows for row in feeds)
-        rows.append(
-            Published(
-                pipeline=run.pipeline,
-                partition_key=key,
-                status="published" if raw_rows else "empty",
-                source_rows=sum(row.source_rows for row in feeds),
-                quarantined_rows=sum(row.quarantined_rows for row in feeds),
-                raw_rows=raw_rows,
-                mart_rows=sum(counts.get((mart, key), 0) for mart in marts),
-                source_fingerprint=source_fingerprint({row.feed: row.fingerprint for row in feeds}),
-                content_hash=hashes[key],
-                code_version=run.code_version,
-                run_id=run.run_id,
-                published_at=published_at,
-            )
-        )
-    return rows
-
-
-def _relations(marts: Sequence[str]) -> dict[str, str]:
-    return {mart: f"marts.{quoted(mart)}" for mart in marts}
-
-
-def _counts(
-    connection: duckdb.DuckDBPyConnection,
-    marts: Sequence[str],
-    column: PartitionColumn,
-    keys: Sequence[str],
-) -> dict[tuple[str, str], int]:
-    return {
-        (mart, key): rows
-        for mart, relation in _relations(marts).items()
-        for key, rows in rows_by_partition(connection, relation, column, keys).items()
-    }
-
-
-def _previews(
-    connection: duckdb.DuckDBPyConnection,
-    marts: Sequence[str],
-    column: PartitionColumn,
-    keys: Sequence[str],
-) -> dict[tuple[str, str], list[dict[str, str | None]]]:
-    found: dict[tuple[str, str], list[dict[str, str | None]]] = {}
-    for mart in marts:
-        rows = connection.execute(
-            f"select columns(*)::varchar from marts.{quoted(mart)}"
-            f" where {column.among()}"
-            f" qualify row_number() over (partition by {column.quoted}) <= {_PREVIEW_ROWS}",
-            [list(keys)],
-        )
-        names = [field[0] for field in rows.description or ()]
-        for values in rows.fetchall():
-            row = dict(zip(names, values, strict=True))
-            found.setdefault((mart, str(row[column.name])), []).append(row)
-    return found

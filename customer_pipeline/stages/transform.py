@@ -19,6 +19,7 @@ from customer_pipeline.dbt_adapter.manifest import DbtProject, Test
 from customer_pipeline.errors import StageError
 from customer_pipeline.outcomes import Casualty, CheckResult
 from customer_pipeline.partition_column import PartitionColumn
+from customer_pipeline.phrases import counted
 from customer_pipeline.quoting import quoted
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.stages.candidate import Candidate, casualties, survivors
@@ -146,7 +147,7 @@ def _failing_rows(
 def _describe(rows: int) -> str:
     if not rows:
         return "failing rows, which are not kept (store_failures is off)"
-    return f"{rows} failing row{'s' if rows != 1 else ''}"
+    return counted(rows, "failing row")
 
 
 def _note(connection: duckdb.DuckDBPyConnection, judged: Sequence[CheckResult]) -> None:

@@ -1,29 +1,22 @@
 """Validate: is what was built from a partition all that its source delivered, and fit to publish?
 
-Every number is counted again here, stage by stage: what the reader saw, what lies in the landing
-files, what raw holds, what the models made of it. The verdict also takes in dbt's own tests, which
-ran on the candidate.
+Every number is counted again, stage by stage: what the reader saw, what lies in the landing files,
+what raw holds, what the models made of it. The verdict also takes in dbt's own tests, which ran on
+the candidate.
 
-What does not belong here: the models' reconciliation rules, which stand beside the models
-(`meta: reconcile:`), and publishing.
+What belongs here: the verdict. What does not: the comparisons of feeds (`feed_counts.py`), those that
+stand beside the models (`meta: reconcile:`, `reconcile.py`), and publishing.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import duckdb
-import pyarrow.parquet as pq
-
-from customer_pipeline.errors import StageError
-from customer_pipeline.outcomes import Casualty, CheckResult, Comparable
-from customer_pipeline.partition_column import PartitionColumn
-from customer_pipeline.quoting import quoted
+from customer_pipeline.outcomes import Casualty, CheckResult
 from customer_pipeline.source.feed import Feed
-from customer_pipeline.source.partitions import Partitions, Window
+from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.stages.candidate import (
     Candidate,
     Delivered,
@@ -33,17 +26,10 @@ from customer_pipeline.stages.candidate import (
     note_casualties,
     survivors,
 )
-from customer_pipeline.stages.landing import Landing, Manifest
+from customer_pipeline.stages.feed_counts import feed_check_names, feed_checks
+from customer_pipeline.stages.landing import Landing
 from customer_pipeline.stages.reconcile import Rule, compare
 from customer_pipeline.stages.transform import failed_tests
-from customer_pipeline.warehouse.sql import rows_by_partition
-
-FEED_CHECKS = (
-    "source_rows_are_landed_or_quarantined",
-    "raw_rows_match_landing",
-    "dropped_rows_within_threshold",
-    "has_rows",
-)
 
 
 @dataclass(frozen=True)
@@ -72,19 +58,7 @@ class Validation:
 
 def check_names(feeds: Mapping[str, Feed], rules: Sequence[Rule]) -> dict[str, str]:
     """The names of all comparisons, each with what it states."""
-    names: dict[str, str] = {}
-    for feed in feeds:
-        names |= {
-            f"{feed}_source_rows_are_landed_or_quarantined": (
-                f"every row that {feed} delivered is landed or in quarantine"
-            ),
-            f"{feed}_raw_rows_match_landing": f"raw.{feed} holds exactly the landed rows",
-            f"{feed}_dropped_rows_within_threshold": (
-                f"no more rows of {feed} are missing from raw than the feed's threshold allows"
-            ),
-            f"{feed}_has_rows": f"{feed} has rows, unless its rule allows an empty delivery",
-        }
-    return names | {rule.check: rule.statement for rule in rules}
+    return feed_check_names(feeds) | {rule.check: rule.statement for rule in rules}
 
 
 def validate(
@@ -105,7 +79,7 @@ def validate(
         windows = {window.key: window for window in partitions.windows(keys)}
         delivered = deliveries(connection)
         checks = [
-            *_feed_checks(connection, delivered, feeds=feeds, landing=landing, windows=windows),
+            *feed_checks(connection, delivered, feeds=feeds, landing=landing, windows=windows),
             *compare(connection, rules, column=candidate.column, keys=keys),
         ]
         failed = [one for one in [*checks, *failed_tests(connection)] if one.holds_back]
@@ -138,106 +112,3 @@ def _verdicts(
         )
         for key in keys
     ]
-
-
-def _feed_checks(
-    connection: duckdb.DuckDBPyConnection,
-    delivered: Sequence[Delivered],
-    *,
-    feeds: Mapping[str, Feed],
-    landing: Landing,
-    windows: Mapping[str, Window],
-) -> Iterator[CheckResult]:
-    raw_counts = {feed: _raw_counts(connection, feed, landing.column) for feed in feeds}
-    for row in delivered:
-        if row.partition_key not in windows:
-            continue
-        manifest = landing.read(row.feed, row.partition_key)
-        files = _rows_in_files(manifest, landing) if manifest and row.is_of(manifest) else None
-        if manifest is None or files is None:
-            yield CheckResult(
-                f"{row.feed}_raw_rows_match_landing",
-                row.partition_key,
-                passed=False,
-                description="another run has landed a newer delivery since this one was loaded",
-            )
-            continue
-        raw_rows = raw_counts[row.feed].get(row.partition_key, 0)
-        yield from _counts_of_feed(
-            row, manifest.source_rows, files, raw_rows, feeds[row.feed], windows[row.partition_key]
-        )
-
-
-def _counts_of_feed(
-    row: Delivered,
-    source_rows: int,
-    files: tuple[int, int],
-    raw_rows: int,
-    feed: Feed,
-    window: Window,
-) -> Iterator[CheckResult]:
-    landed, quarantined = files
-    yield _equal(
-        f"{row.feed}_source_rows_are_landed_or_quarantined",
-        row.partition_key,
-        {"source_rows": source_rows, "landed_and_quarantined_rows": landed + quarantined},
-    )
-    yield _equal(
-        f"{row.feed}_raw_rows_match_landing",
-        row.partition_key,
-        {"landed_rows": landed, "raw_rows": raw_rows},
-    )
-    dropped = source_rows - raw_rows
-    share = dropped / source_rows if source_rows else 0.0
-    limit = feed.quarantine_threshold
-    yield CheckResult(
-        f"{row.feed}_dropped_rows_within_threshold",
-        row.partition_key,
-        passed=share <= limit,
-        description=f"{dropped} of {source_rows} rows dropped ({share:.1%}), {limit:.1%} allowed",
-        metadata={"dropped_rows": dropped, "source_rows": source_rows, "dropped_share": share},
-    )
-    by_rule = feed.may_be_empty(window)
-    yield CheckResult(
-        f"{row.feed}_has_rows",
-        row.partition_key,
-        passed=raw_rows > 0 or by_rule,
-        description=f"{raw_rows} rows" + ("; the feed's rule allows none" if by_rule else ""),
-        metadata={"raw_rows": raw_rows, "rows_needed": 0 if by_rule else 1},
-    )
-
-
-def _equal(check: str, key: str, numbers: Mapping[str, Comparable]) -> CheckResult:
-    (left_name, left), (right_name, right) = numbers.items()
-    return CheckResult(
-        check,
-        key,
-        passed=left == right,
-        description=f"{left_name} {left}, {right_name} {right}",
-        metadata=numbers,
-    )
-
-
-def _rows_in_files(manifest: Manifest, landing: Landing) -> tuple[int, int] | None:
-    """The rows that lie in landing and in quarantine; None when they were replaced just now."""
-    paths = landing.data_path(manifest), landing.quarantine_path(manifest)
-    try:
-        landed, quarantined = (_rows_in(path) for path in paths)
-    except FileNotFoundError:
-        return None
-    return landed, quarantined
-
-
-def _rows_in(path: Path | None) -> int:
-    return 0 if path is None else pq.read_metadata(path).num_rows
-
-
-def _raw_counts(
-    connection: duckdb.DuckDBPyConnection, feed: str, column: PartitionColumn
-) -> dict[str, int]:
-    try:
-        return rows_by_partition(connection, f"raw.{quoted(feed)}", column)
-    except duckdb.CatalogException as error:
-        raise StageError(
-            f"the candidate lacks raw.{feed}", todo="run the transform again"
-        ) from error

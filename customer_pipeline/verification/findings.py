@@ -1,7 +1,6 @@
 """What a verification finds: one difference between two places that should agree.
 
-What belongs here: the value, and how two numbers are put into words. What does not: looking
-(`source.py`, `warehouse.py`, `lake.py`).
+What belongs here: the value. What does not: looking (`source.py`, `warehouse.py`, `lake.py`).
 """
 
 from __future__ import annotations

@@ -131,10 +131,7 @@ def _free_share(connection: duckdb.DuckDBPyConnection, database: str) -> float:
 
 
 def _check(warehouse: Warehouse, target: Path) -> None:
-    if not warehouse.exists:
-        raise ConfigError(
-            "there is no warehouse yet", where=str(warehouse.path), todo="run a partition first"
-        )
+    warehouse.must_exist()
     if target.stat().st_nlink > 1:
         raise ConfigError(
             "the warehouse's file has a second name (a hard link), which would keep the old file",

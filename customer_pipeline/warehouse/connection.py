@@ -43,6 +43,11 @@ class Warehouse:
     def exists(self) -> bool:
         return self.path.exists()
 
+    def must_exist(self, *, todo: str = "run a partition first") -> None:
+        """Raises ConfigError, with what is to be done, when there is no file."""
+        if not self.exists:
+            raise ConfigError("there is no warehouse yet", where=str(self.path), todo=todo)
+
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-write connection, closed at the end whatever happens. Creates the file.
@@ -58,10 +63,7 @@ class Warehouse:
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-only connection; the same errors as `write`, and ConfigError without a file."""
-        if not self.exists:
-            raise ConfigError(
-                "there is no warehouse yet", where=str(self.path), todo="run a partition first"
-            )
+        self.must_exist()
         with self._connection(read_only=True) as connection:
             yield connection
 
@@ -71,12 +73,9 @@ class Warehouse:
 
         Raises the same errors as `read`.
         """
-        if not self.exists:
-            raise ConfigError(
-                "there is no warehouse yet", where=str(self.path), todo="run the load first"
-            )
+        self.must_exist(todo="run the load first")
         attach = f"attach {literal(str(self.path))} as {quoted(alias)} (read_only)"
-        with _TURN:
+        with self._turn():
             self._wait(connection.execute, attach)
             try:
                 yield
@@ -84,8 +83,25 @@ class Warehouse:
                 connection.execute(f"detach {quoted(alias)}")
 
     @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for this process's other connections. One that is opened inside of another, in the same
+        thread, waits in vain."""
+        if not _TURN.acquire(timeout=self.lock_timeout):
+            raise TransientError(
+                "the warehouse was in use in this process, by another thread or further out in this"
+                f" one, for more than {self.lock_timeout:g} seconds",
+                where=str(self.path),
+                todo="try again, or raise CUSTOMER_PIPELINE_LOCK_TIMEOUT; code that opens the"
+                " warehouse while it has it open must pass the connection on instead",
+            )
+        try:
+            yield
+        finally:
+            _TURN.release()
+
+    @contextmanager
     def _connection(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-        with _TURN:
+        with self._turn():
             connection = self._wait(self._open, read_only=read_only)
             try:
                 prepare(connection)

@@ -1,7 +1,7 @@
 """Looking into the quarantine: which rows are not used, and why.
 
-What belongs here: reading `ops.quarantine`. What does not: filling it (`stages/load.py`,
-`stages/dedupe.py`).
+What belongs here: reading `ops.quarantine`. What does not: filling it
+(`stages/delivery_notes.py`, `stages/copies.py`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The warehouse's tables: the ledger's own, and how raw and mart tables come to be and grow.
 
 What belongs here: DDL (of drift, `schema_drift.py` has it). Every table is made when it is first
-needed and gains columns when a feed or a model does; nothing is ever dropped or retyped without a
-person saying so. There are no primary keys: with one, DuckDB's file grows with every reload (keys are
-stated as tests instead).
+needed and gains columns when a feed or a model does; nothing that holds rows is ever dropped or
+retyped without a person saying so (an empty table is made anew). There are no primary keys: with one,
+DuckDB's file grows with every reload (keys are stated as tests instead).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,11 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ignored = shutil.ignore_patterns("target", "logs")
     shutil.copytree(PROJECT, folder / "dbt_project", ignore=ignored)
     monkeypatch.chdir(folder / "dbt_project")
-    # dbt adds the plugin's folder to the path of this process.
+    # dbt adds the plugin's folder to the path of this process, which has another clone's plugin.
     monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in ("CANDIDATE", "WAREHOUSE", "DATA_DIR"):
+    monkeypatch.delitem(sys.modules, "attach_warehouse", raising=False)
+    monkeypatch.delitem(sys.path_importer_cache, "plugins", raising=False)
+    for name in ("WAREHOUSE", "DATA_DIR", "LOCK_TIMEOUT"):
         monkeypatch.delenv(f"CUSTOMER_PIPELINE_{name}", raising=False)
     yield folder
     # A process that is about to end would not need this.
@@ -84,7 +86,7 @@ def test_all_can_be_built_where_no_message_and_no_month_ever_came(
     assert run_stages(shop.pipeline, ["2026-03-02"], lake=False)
     monkeypatch.setenv("CUSTOMER_PIPELINE_DATA_DIR", str(shop.settings.data_dir))
     _build()
-    file = clone / "data" / "by_hand" / "candidate.duckdb"
+    file = shop.settings.data_dir / "by_hand" / "candidate.duckdb"
     made = [*MARTS, *REPORTING, *TRIPS_MARTS, *TRIPS_REPORTING]
     assert {name: len(rows_of(file, f"from main.{name}")) for name in made} == {
         "dim_customers": 3,
@@ -101,6 +103,17 @@ def test_all_can_be_built_where_no_message_and_no_month_ever_came(
     }
 
 
+def test_relative_paths_start_at_the_project_s_root_as_they_do_for_the_pipeline(clone, monkeypatch):
+    trips = taxi_months(seed=3)
+    marts = expected_trips_marts(trips)
+    write_trips_warehouse(clone / "elsewhere" / "trips.duckdb", trips, marts)
+    monkeypatch.setenv("CUSTOMER_PIPELINE_DATA_DIR", "data/trips")
+    (clone / ".env").write_text("CUSTOMER_PIPELINE_WAREHOUSE=elsewhere/trips.duckdb\n")
+    _build("monthly_trips")
+    assert tables(clone / "data" / "trips" / "by_hand" / "candidate.duckdb", TRIPS_MARTS) == marts
+    assert not (clone / "dbt_project" / "data").exists()
+
+
 def test_a_missing_warehouse_is_named_with_what_to_do(dbt, clone):
     outcome = dbtRunner(manifest=dbt.manifest).invoke(
         ["run", *places(clone / "dbt_project", clone / "target", target="by_hand")]
@@ -109,27 +122,49 @@ def test_a_missing_warehouse_is_named_with_what_to_do(dbt, clone):
     assert not (clone / "data").exists()
 
 
-def test_a_held_warehouse_is_waited_for(tmp_path):
-    warehouse = tmp_path / "somebody's warehouse.duckdb"
+@pytest.fixture
+def warehouse_by_hand(tmp_path, monkeypatch) -> Path:
+    """Where a warehouse would be; there is none yet."""
+    path = tmp_path / "somebody's warehouse.duckdb"
+    monkeypatch.setenv("CUSTOMER_PIPELINE_WAREHOUSE", str(path))
+    return path
+
+
+def test_a_held_warehouse_is_waited_for(warehouse_by_hand):
+    with _held(warehouse_by_hand), closing(duckdb.connect()) as connection:
+        _plugin().configure_connection(connection)
+        databases = connection.execute("show databases").fetchall()
+    assert ("warehouse",) in databases
+
+
+def test_it_is_waited_for_no_longer_than_the_settings_say(warehouse_by_hand, monkeypatch):
+    monkeypatch.setenv("CUSTOMER_PIPELINE_LOCK_TIMEOUT", "0")
+    with (
+        _held(warehouse_by_hand),
+        closing(duckdb.connect()) as connection,
+        pytest.raises(DbtRuntimeError, match="close what holds it"),
+    ):
+        _plugin().configure_connection(connection)
+
+
+def test_a_warehouse_that_is_no_database_is_told_at_once(warehouse_by_hand):
+    warehouse_by_hand.write_text("not a database" * 1000)
+    with (
+        closing(duckdb.connect()) as connection,
+        pytest.raises(DbtRuntimeError, match=r"warehouse\.duckdb cannot be opened for reading"),
+    ):
+        _plugin().configure_connection(connection)
+
+
+@contextmanager
+def _held(warehouse: Path) -> Iterator[None]:
+    """Another process holds it, for a moment."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(warehouse)], stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with closing(duckdb.connect()) as connection:
-            _plugin(warehouse).configure_connection(connection)
-            databases = connection.execute("show databases").fetchall()
-    assert ("warehouse",) in databases
-
-
-def test_a_warehouse_that_is_no_database_is_told_at_once(tmp_path):
-    warehouse = tmp_path / "warehouse.duckdb"
-    warehouse.write_text("not a database" * 1000)
-    with (
-        closing(duckdb.connect()) as connection,
-        pytest.raises(DbtRuntimeError, match=r"warehouse\.duckdb cannot be opened for reading"),
-    ):
-        _plugin(warehouse).configure_connection(connection)
+        yield
 
 
 def _build(pipeline: str | None = None) -> None:
@@ -140,11 +175,11 @@ def _build(pipeline: str | None = None) -> None:
     assert outcome.success, outcome.exception or wrong
 
 
-def _plugin(warehouse: Path) -> Any:
+def _plugin() -> Any:
     path = PROJECT / "plugins" / "attach_warehouse.py"
     spec = importlib.util.spec_from_file_location("attach_warehouse", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.Plugin("attach_warehouse", {"warehouse": str(warehouse)})
+    return module.Plugin("attach_warehouse", {})

@@ -50,7 +50,7 @@ def test_the_folder_of_another_source_is_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("free", "level"), [(100_000_000, "problem"), (900_000_000, "warning"), (2_000_000_000, "ok")]
+    ("free", "level"), [(100_000_000, "problem"), (400_000_000, "warning"), (600_000_000, "ok")]
 )
 def test_a_disk_that_fills_up_is_seen_before_it_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, level: str
@@ -59,6 +59,42 @@ def test_a_disk_that_fills_up_is_seen_before_it_is_full(
         file.truncate(500_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1, 1, free))
     assert _look(tmp_path)["room"].level == level
+
+
+@pytest.mark.parametrize(
+    ("full", "free", "level"),
+    [
+        ("warehouse", 400_000_000, "warning"),
+        ("warehouse", 100_000_000, "problem"),
+        ("data", 400_000_000, "ok"),
+        ("data", 100_000_000, "problem"),
+    ],
+)
+def test_the_warehouse_needs_room_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str, free: int, level: str
+) -> None:
+    for name in ("data", "warehouse"):
+        (tmp_path / name).mkdir()
+    with (tmp_path / "warehouse" / "file.duckdb").open("wb") as file:
+        file.truncate(500_000_000)
+    usages = {name: Usage(1, 1, free if name == full else 10**12) for name in ("data", "warehouse")}
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usages[folder.name])
+    settings = Settings(
+        data_dir=tmp_path / "data", warehouse=tmp_path / "warehouse" / "file.duckdb"
+    )
+    found = {one.name: one for one in look_at_data_folder(settings, None, datetime.now(UTC))}
+    assert found["room"].level == level
+    if level == "problem":
+        assert (str(tmp_path / "warehouse") in found["room"].words) == (full == "warehouse")
+
+
+def test_a_folder_that_a_run_removes_at_this_moment_is_no_leftover(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    # What a run has removed after it was seen is like what never leads anywhere.
+    (runs / "just removed").symlink_to(tmp_path / "gone")
+    found = _look(tmp_path)["leftovers"]
+    assert (found.level, found.words) == ("ok", "no run has left anything behind")
 
 
 def test_what_dead_runs_have_left_is_counted(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,16 @@ def test_without_a_warehouse_it_says_what_to_do(
     done = CliRunner().invoke(cli, ["maintain"])
     assert isinstance(done.exception, ConfigError)
     assert "run a partition first" in str(done.exception)
+
+
+def test_what_was_done_to_the_lake_is_shown_also_when_the_warehouse_cannot_be_compacted(
+    published: Published,
+) -> None:
+    for turn in range(5):
+        published.publish(*DAYS, orders=2000, customer=f"turn {turn}")
+        published.follow()
+    os.link(published.warehouse.path, published.warehouse.path.with_name("second name"))
+    done = CliRunner().invoke(cli, ["maintain", "--keep-days", "0"])
+    assert isinstance(done.exception, ConfigError)
+    assert "has a second name" in str(done.exception)
+    assert done.output.count("tidied") == 2

@@ -17,7 +17,8 @@ from typer.testing import CliRunner, Result
 from customer_pipeline.cli.backfill import claim, flow
 from customer_pipeline.cli.execution import InThisProcess
 from customer_pipeline.cli.main import cli
-from customer_pipeline.errors import PipelineError, TransientError
+from customer_pipeline.errors import PipelineError, StageError, TransientError
+from customer_pipeline.orchestration import backfills
 from customer_pipeline.orchestration.location import build_defs
 from customer_pipeline.planning.plan import Redo
 from tests.support.backfills import days_from
@@ -264,7 +265,7 @@ def test_days_that_others_have_begun_since_the_plan_are_left_to_them(
     def agree(*_: Any, **__: Any) -> None:
         published.append(run_stages(delivered.pipeline, DAYS[:2]))
 
-    monkeypatch.setattr("customer_pipeline.cli.backfill.command._agree", agree)
+    monkeypatch.setattr("customer_pipeline.cli.backfill.carrying_out._agree", agree)
     done = agreed.invoke(cli, ["backfill", "--local", "--from", DAYS[0], "--to", DAYS[-1]])
     assert done.exit_code == 0, done.output
     assert "would run: 8 days" in done.output
@@ -326,3 +327,17 @@ def test_without_a_daemon_it_says_so_and_how_to_start_one(
     assert "make dev" in said
     assert "--local" in said
     assert not delivered.settings.warehouse_path.exists()
+
+
+def test_when_dagster_does_not_answer_it_is_said_what_to_do_about_it(
+    shop: Shop, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(home.folder))
+    monkeypatch.setattr(backfills, "_TIMEOUT", 0.01)
+    how = backfills.Launch("4b1d", "", newest_first=False, begin=DAYS[0])
+    with pytest.raises(StageError, match=r"did not answer within 0\.01 s") as told:
+        backfills.launch(shop.pipeline, how, DAYS, [DAYS])
+    assert "look in the UI under Runs, Backfills" in told.value.todo
+    assert "customer-pipeline backfill --resume 4b1d, or --cancel 4b1d" in told.value.todo
+    with pytest.raises(StageError, match="did not answer"):
+        backfills.cancel(["of Dagster"])

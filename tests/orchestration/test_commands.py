@@ -168,3 +168,16 @@ def test_verify_without_anything_published_says_what_to_do(
     done = typed("verify")
     assert isinstance(done.exception, ConfigError)
     assert "there is no warehouse yet" in str(done.exception)
+
+
+@pytest.mark.parametrize("command", ["quarantine", "verify"])
+def test_a_warehouse_that_nothing_was_loaded_into_yet_is_said_to_be_one(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for name, value in shop.environment.items():
+        monkeypatch.setenv(name, value)
+    with shop.pipeline.warehouse.write() as connection:
+        connection.execute("create table somebodys (number integer)")
+    done = typed(command)
+    assert isinstance(done.exception, ConfigError)
+    assert str(done.exception) == f"{command}: nothing was loaded yet (run a day first)"

@@ -307,6 +307,22 @@ print(json.dumps([len(loaded.asset_graph.get_all_asset_keys()), "dbt.cli.main" i
     assert left == ["data", "data/.dbt"]
 
 
+def test_an_owner_is_on_jobs_and_schedules_and_dagster_warns_nobody_of_it(
+    tmp_path: Path, dbt_cache: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    shop = Shop(
+        tmp_path,
+        source=SOURCE.replace("timezone:", "owner: team:platform\ntimezone:"),
+        dbt_cache=dbt_cache,
+    )
+    loaded = build_defs(shop.settings).get_repository_def()
+    owned = [*loaded.get_all_jobs(), *loaded.schedule_defs]
+    owners = {one.name: one.owners for one in owned if not one.name.startswith("__")}
+    assert owners.keys() == {DAILY_JOB, *SCHEDULES, "reporting_refresh"}
+    assert all(of == ["team:platform"] for of in owners.values())
+    assert [one for one in recwarn if issubclass(one.category, dg.BetaWarning)] == []
+
+
 def test_a_broken_import_in_a_feed_is_named_in_the_error_of_the_location(
     tmp_path: Path, home: Home
 ) -> None:

@@ -12,7 +12,8 @@ from customer_pipeline.reporting.refresh import Refreshed
 from customer_pipeline.stages.candidate import Candidate
 from customer_pipeline.stages.extract import extract
 from customer_pipeline.stages.load import load
-from customer_pipeline.stages.publish import Publication, publish
+from customer_pipeline.stages.publication import Publication
+from customer_pipeline.stages.publish import publish
 from customer_pipeline.stages.transform import Built, transform
 from customer_pipeline.stages.validate import Validation, validate
 from customer_pipeline.warehouse.ledger import Run, record_failures

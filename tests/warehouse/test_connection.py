@@ -155,6 +155,22 @@ def test_readers_cannot_write(warehouse: Warehouse) -> None:
         connection.execute("insert into t values (2)")
 
 
+@doors
+@pytest.mark.timeout(60)
+def test_opening_it_inside_of_itself_is_an_error_and_no_deadlock(
+    warehouse: Warehouse, door: Door
+) -> None:
+    impatient = Warehouse(warehouse.path, lock_timeout=0.05)
+    with (
+        warehouse.write(),
+        pytest.raises(TransientError, match=r"in use in this process.*more than 0\.05 seconds"),
+        door(impatient),
+    ):
+        pass
+    with door(impatient):
+        pass
+
+
 def test_threads_take_turns(warehouse: Warehouse) -> None:
     """DuckDB cannot hold a file read-only and read-write in one process."""
     errors: list[Exception] = []

@@ -1,6 +1,6 @@
 """Backfills that are under way: stopping them, and how many of their runs may work at once.
 
-What belongs here: what `--cancel` and `--change` do. What does not: launching (`command.py`).
+What belongs here: what `--cancel` and `--change` do. What does not: launching (`flow.py`).
 """
 
 from __future__ import annotations

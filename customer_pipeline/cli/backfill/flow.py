@@ -19,8 +19,8 @@ from customer_pipeline.cli.backfill.claim import Claim
 from customer_pipeline.cli.backfill.tally import read_tally
 from customer_pipeline.cli.backfill.view import View
 from customer_pipeline.cli.backfill.workers import Worker
-from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.standing import standing
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.estimate import estimate
 from customer_pipeline.verification.findings import Finding
 from customer_pipeline.warehouse.attempts import RunTime

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from customer_pipeline.cli.backfill.flow import Course
 from customer_pipeline.cli.backfill.tally import Tally, read_tally
-from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.words import groups_table
 from customer_pipeline.durations import seconds_text
+from customer_pipeline.phrases import counted
 from customer_pipeline.planning.groups import grouped
 
 if TYPE_CHECKING:

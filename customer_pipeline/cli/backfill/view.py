@@ -20,9 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from customer_pipeline.cli.backfill.tally import Tally
-from customer_pipeline.cli.keys import counted
 from customer_pipeline.cli.words import STYLES, SYMBOLS
 from customer_pipeline.durations import seconds_text
+from customer_pipeline.phrases import counted, short
 from customer_pipeline.planning.groups import Span
 
 _FAILURES_SHOWN = 3
@@ -137,7 +137,7 @@ def _line(run: Working) -> Text:
     keys = Span(run.keys[0], run.keys[-1]).words
     return Text.assemble(
         (f"  {SYMBOLS['running']} ", STYLES["running"]),
-        f"{keys}  run {run.run_id[:8]}  {run.step}  {seconds_text(run.seconds)}",
+        f"{keys}  run {short(run.run_id)}  {run.step}  {seconds_text(run.seconds)}",
         no_wrap=True,
         overflow="ellipsis",
     )

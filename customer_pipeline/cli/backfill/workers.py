@@ -3,7 +3,7 @@
 Both take runs (each a list of partitions without a gap), and return, for every one that they have not
 brought to an end, why. What became of the others is in the ledger.
 
-What belongs here: starting, following and stopping. What does not: which runs (`command.py`).
+What belongs here: starting, following and stopping. What does not: which runs (`asked.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from customer_pipeline.cli.backfill.tally import Tally, read_tally
 from customer_pipeline.cli.backfill.view import View, Working
 from customer_pipeline.cli.execution import InThisProcess
 from customer_pipeline.errors import StageError, TransientError
+from customer_pipeline.phrases import short
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance
 
-    from customer_pipeline.orchestration.backfill_progress import Progress
+    from customer_pipeline.orchestration.backfill_progress import Progress, RunProgress
     from customer_pipeline.orchestration.backfills import Launch
     from customer_pipeline.orchestration.pipeline import Pipeline
 
@@ -179,7 +180,7 @@ class InProcess:
         """An interrupted run has ended by now."""
 
 
-def _age(run) -> float:
+def _age(run: RunProgress) -> float:
     return (datetime.now(UTC) - run.begun).total_seconds() if run.begun else 0.0
 
 
@@ -194,5 +195,5 @@ def _unfinished(found: Progress, asked: Sequence[str]) -> dict[str, str]:
         elif run.state == "cancelled":
             reasons[key] = "its run was cancelled"
         elif run.state == "failed":
-            reasons[key] = f"run {run.run_id[:8]} ended before its end: see it in Dagster's UI"
+            reasons[key] = f"run {short(run.run_id)} ended before its end: see it in Dagster's UI"
     return reasons

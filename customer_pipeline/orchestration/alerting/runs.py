@@ -82,6 +82,7 @@ def _is_about_to_be_retried(record: dg.RunRecord, now: datetime) -> bool:
 
 
 def failed_run(record: dg.RunRecord, tellers: Tellers) -> FailedRun:
+    """A run that has failed for good, as the value that rules decide on."""
     run = record.dagster_run
     pipeline = tellers.of_run(run)
     return FailedRun(

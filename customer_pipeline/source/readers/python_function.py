@@ -1,17 +1,15 @@
 """Deliveries made by a user's own Python function.
 
-What belongs here: finding the function, calling it, what its errors mean. What does not: the frames
-that it returns (`frames.py`).
+What belongs here: calling the function, and what its errors mean. What does not: getting at it
+(`functions.py`), and the frames that it returns (`frames.py`).
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from customer_pipeline.errors import (
-    ConfigError,
     DeliveryError,
     MissingDeliveryError,
     PipelineError,
@@ -19,6 +17,7 @@ from customer_pipeline.errors import (
 )
 from customer_pipeline.source.delivery import Delivery
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.functions import import_function
 from customer_pipeline.source.partitions import Window
 from customer_pipeline.source.readers.frames import delivery_of_frames, is_frame
 
@@ -39,14 +38,14 @@ def read_python(feed: Feed, window: Window) -> Delivery:
     No rows are an empty delivery; returning None says that there is no delivery.
 
     Raises:
-        ConfigError: when there is no such function.
+        ConfigError: when there is no such function, or it does not take the feed's options.
         MissingDeliveryError: when the function returns None.
         DeliveryError: when it raises anything that is not named here, returns something else, or
             returns frames that lack columns or do not fit together.
         TransientError: when it raises an error of connection, time or input/output that may pass.
         PipelineError: when the function raises one, it is passed on as it is.
     """
-    function = _function(feed.function or "")
+    function = import_function(feed.function or "", feed.options)
     where = f"{feed.function} {window.key}"
     try:
         returned = function(window, **feed.options)
@@ -82,22 +81,3 @@ def _frames(returned: Any, where: str) -> list[Any]:
                 todo="return or yield pandas DataFrames, Arrow Tables or Arrow RecordBatches",
             )
     return frames
-
-
-def _function(name: str) -> Callable[..., Any]:
-    module_name, _, attribute = name.partition(":")
-    try:
-        function = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:
-        # Importing runs the user's module, which may raise anything.
-        raise ConfigError(
-            f"the function cannot be imported: {type(error).__name__}: {error}",
-            where=f"function {name!r}",
-            todo="write it as package.module:function, importable where the pipeline runs",
-        ) from error
-    if not callable(function):
-        raise ConfigError(
-            f"it is a {type(function).__name__} and cannot be called",
-            where=f"function {name!r}",
-        )
-    return function
