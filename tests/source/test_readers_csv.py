@@ -241,16 +241,59 @@ def test_a_renamed_optional_column_stops_the_file_and_is_not_taken_for_gone(
     )
 
 
-def test_columns_that_are_not_alike_are_gone_and_new_and_not_renamed(read: Read) -> None:
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("email", "email_address"),
+        ("phone", "phone_number"),
+        ("phone", "telephone"),
+        ("country", "country_name"),
+        ("customerName", "customer_title"),
+        ("cust_nr", "customer"),
+    ],
+)
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_new_name_that_has_the_old_one_or_a_word_of_it_in_it_is_a_rename(
+    read: Read, was: str, now: str, optional: bool
+) -> None:
+    columns = {"id": {}, "x": {"from": was, "optional": optional}}
+    with pytest.raises(ColumnsError, match=f"set 'from: .*{now}") as refused:
+        read(f"id,zzz,{now}\n1,2,3\n".encode(), columns=columns, new_columns="ignore")
+    assert refused.value.drift[0] == Drift(was, "renamed", now, refuses=True)
+
+
+def test_one_column_gone_and_one_new_are_a_rename_whatever_they_are_called(read: Read) -> None:
     columns = {"id": {}, "phone": {"optional": True}}
-    delivery = read(b"id,loyalty\n1,gold\n", columns=columns, new_columns="ignore")
-    assert delivery.drift == (Drift("phone", "absent"), Drift("loyalty", "new"))
     with pytest.raises(ColumnsError) as refused:
-        read(b"loyalty,phone\n1,2\n", columns=columns)
+        read(b"id,mobile\n1,2\n", columns=columns, new_columns="ignore")
+    assert refused.value.drift == (Drift("phone", "renamed", "mobile", refuses=True),)
+    told = {"new_columns": "ignore", "ignored_columns": ["mobile"]}
+    assert read(b"id,mobile\n1,2\n", columns=columns, **told).drift == (Drift("phone", "absent"),)
+
+
+def test_columns_that_are_not_alike_are_gone_and_new_and_not_renamed(read: Read) -> None:
+    columns = {"customer_id": {}, "customer_phone": {"optional": True}}
+    # A word that is in a column that is still there tells nothing.
+    content = b"customer_id,customer_tier,loyalty\n1,gold,2\n"
+    delivery = read(content, columns=columns, new_columns="ignore")
+    assert delivery.drift == (
+        Drift("customer_phone", "absent"),
+        Drift("customer_tier", "new"),
+        Drift("loyalty", "new"),
+    )
+    with pytest.raises(ColumnsError) as refused:
+        read(b"loyalty,tier,phone\n1,2,3\n", columns={"id": {}, "phone": {}})
     assert refused.value.drift == (
         Drift("id", "missing", refuses=True),
         Drift("loyalty", "new", refuses=True),
+        Drift("tier", "new", refuses=True),
     )
+
+
+def test_a_new_column_that_is_like_one_that_is_there_is_new(read: Read) -> None:
+    columns = {"id": {}, "email": {}}
+    delivery = read(b"id,email,email_address\n1,a,b\n", columns=columns, new_columns="ignore")
+    assert delivery.drift == (Drift("email_address", "new"),)
 
 
 def test_one_new_column_is_not_the_new_name_of_two(read: Read) -> None:

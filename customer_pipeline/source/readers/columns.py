@@ -6,8 +6,7 @@ What does not: types (`mapping/`).
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,12 +15,9 @@ from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import LINE
 from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.readers.renames import likely_renames
 
 _NAMES_SHOWN = 8
-# How alike two names are (0 to 1) of which one was probably made into the other: enough to suggest
-# it of a delivery that is refused anyway, and enough to refuse one.
-_ALIKE = 0.6
-_VERY_ALIKE = 0.8
 
 
 @dataclass(frozen=True)
@@ -113,28 +109,20 @@ def _refuse_unusable_names(delivered: Sequence[str], where: str) -> None:
 
 def _drift(absent: Sequence[str], new: Sequence[str], feed: Feed) -> tuple[Drift, ...]:
     """How each column differs that does; one that was probably renamed does so once, as that."""
+    declared = feed.delivered_columns
+    # What is listed to be ignored has no values that could be missed.
+    loaded = {name: declared[name] for name in absent if name not in feed.ignored_columns}
+    renamed = likely_renames(loaded, new, declared.keys() - set(absent))
     gone: list[Drift] = []
-    renamed: set[str] = set()
     for name in absent:
-        # What is listed to be ignored has no values that could be missed.
-        is_loaded, may_be_absent = name not in feed.ignored_columns, feed.delivered_columns[name]
-        cutoff = _VERY_ALIKE if may_be_absent else _ALIKE
-        lookalike = _lookalike(name, set(new) - renamed, cutoff) if is_loaded else None
-        if lookalike is None:
-            kind = "absent" if may_be_absent else "missing"
-            gone.append(Drift(name, kind, refuses=not may_be_absent))
+        if name in renamed:
+            gone.append(Drift(name, "renamed", renamed[name], refuses=True))
         else:
-            renamed.add(lookalike)
-            gone.append(Drift(name, "renamed", lookalike, refuses=True))
+            kind = "absent" if declared[name] else "missing"
+            gone.append(Drift(name, kind, refuses=not declared[name]))
     refuses = feed.new_columns == "fail"
-    others = (Drift(name, "new", refuses=refuses) for name in new if name not in renamed)
+    others = (Drift(name, "new", refuses=refuses) for name in new if name not in renamed.values())
     return (*gone, *others)
-
-
-def _lookalike(name: str, others: Collection[str], cutoff: float) -> str | None:
-    spellings = {other.casefold(): other for other in sorted(others)}
-    close = difflib.get_close_matches(name.casefold(), spellings, n=1, cutoff=cutoff)
-    return spellings[close[0]] if close else None
 
 
 def _columns_are_gone(
