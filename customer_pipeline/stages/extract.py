@@ -157,6 +157,7 @@ class _Extraction:
             modified_ns=telling_time(delivery.file) if delivery.file else None,
             version=delivery.version,
             drift=delivery.drift,
+            columns_seen=delivery.columns_seen,
         )
         if rows.quarantined:
             quarantine = _quarantine_table(rows.quarantined, self.landing.column, window)

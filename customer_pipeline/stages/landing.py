@@ -41,7 +41,8 @@ class Manifest:
     to another feed (the feed's `where`). `declaration` is the version of the feed's rules.
     `size` is the delivery's, in bytes, and `modified_ns` when its file was last changed (nanoseconds
     since the epoch), where that tells later whether it was changed since. `version` is that of the
-    file, where several may be there, and `drift` says which columns are not as declared.
+    file, where several may be there, and `drift` says which columns are not as declared, where any
+    were seen.
     """
 
     feed: str
@@ -62,6 +63,7 @@ class Manifest:
     modified_ns: int | None = None
     version: str | None = None
     drift: tuple[Drift, ...] = ()
+    columns_seen: bool = True
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Manifest | None:

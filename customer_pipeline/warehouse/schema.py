@@ -139,7 +139,7 @@ _TABLES = frozenset(
     ("partitions", "attempts", "deliveries", "quarantine", "publications", "followers", "warehouse")
 )
 # A ledger that only lacks these can be read all the same, as one without such rows.
-_LATER_TABLES = frozenset(("backfills", "delivery_drift", "waivers"))
+_LATER_TABLES = frozenset(("backfills", "columnless_deliveries", "delivery_drift", "waivers"))
 
 
 def ensure_ledger(connection: duckdb.DuckDBPyConnection) -> None:

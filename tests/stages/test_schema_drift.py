@@ -104,6 +104,19 @@ def test_days_without_a_delivery_do_not_end_it(things: OneFeed) -> None:
     assert (one.first_partition, one.last_partition, one.partitions) == (DAYS[0], DAYS[2], 2)
 
 
+def test_a_day_in_which_nothing_has_columns_does_not_end_it(things: OneFeed) -> None:
+    rules = RULES | {"reader": "jsonl", "path": str(things.root / "{date}.csv")}
+    new = '{"id": 1, "email": "a@b", "phone": "12", "loyalty": "gold"}\n'
+    for day, content in zip(DAYS, [new, "", new], strict=False):
+        things.land_and_load(content, day, **rules, missing="empty")
+    assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[0], DAYS[2], True)]
+    things.land_and_load("", DAYS[2], **rules, missing="empty")
+    assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[0], DAYS[0], True)]
+    # What is delivered there later counts again.
+    things.land_and_load(new.replace(', "loyalty": "gold"', ""), DAYS[1], **rules)
+    assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[0], DAYS[0], False)]
+
+
 @pytest.mark.parametrize(
     ("content", "column", "kind", "now"),
     [(NO_EMAIL, "email", "missing", None), (RENAMED, "email", "renamed", "e_mail")],

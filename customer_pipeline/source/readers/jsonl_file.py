@@ -70,4 +70,5 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
         size=file.size,
         warnings=match.warnings,
         drift=match.drift,
+        columns_seen=bool(first_lines),
     )
