@@ -36,7 +36,8 @@ create table if not exists ops.columnless_deliveries (
     partition_key varchar not null
 );
 
--- Which columns are not as declared, by runs of deliveries that follow one another: where each began, where it ended.
+-- Columns that are not as declared by runs of deliveries that follow one another: where each began,
+-- where it ended.
 create or replace view ops.schema_drift as
 with deliveries as (
     select feed, partition_key from ops.deliveries
