@@ -221,7 +221,9 @@ def test_an_optional_column_that_is_absent_is_null_with_a_warning(read: Read) ->
 
 def test_a_renamed_column_stops_the_file_and_suggests_the_rename(read: Read) -> None:
     columns = {"id": {}, "email": {}}
-    with pytest.raises(ColumnsError, match=r"lacks .*'email'.*set 'from: e_mail'") as refused:
+    with pytest.raises(
+        ColumnsError, match=r"lacks .*'email'.*set 'from: \[e_mail, email\]'"
+    ) as refused:
         read(b"id,e_mail\n1,a@b\n", columns=columns)
     assert refused.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
 
@@ -231,7 +233,9 @@ def test_a_renamed_optional_column_stops_the_file_and_is_not_taken_for_gone(
     read: Read, new_columns: str
 ) -> None:
     columns = {"id": {}, "email": {"optional": True}}
-    with pytest.raises(ColumnsError, match=r"set 'from: e_mail'.*'e_mail' under 'ignored") as error:
+    with pytest.raises(
+        ColumnsError, match=r"set 'from: \[e_mail, email\]'.*'e_mail' under 'ignored"
+    ) as error:
         read(b"id,e_mail\n1,a@b\n", columns=columns, new_columns=new_columns)
     assert error.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
     # Told that it is another one, the reader goes on.
@@ -257,9 +261,45 @@ def test_a_new_name_that_has_the_old_one_or_a_word_of_it_in_it_is_a_rename(
     read: Read, was: str, now: str, optional: bool
 ) -> None:
     columns = {"id": {}, "x": {"from": was, "optional": optional}}
-    with pytest.raises(ColumnsError, match=f"set 'from: .*{now}") as refused:
+    with pytest.raises(ColumnsError, match=f"set 'from: .{now}, {was}") as refused:
         read(f"id,zzz,{now}\n1,2,3\n".encode(), columns=columns, new_columns="ignore")
     assert refused.value.drift[0] == Drift(was, "renamed", now, refuses=True)
+
+
+def test_a_name_that_yaml_would_read_as_another_is_suggested_in_quotes(read: Read) -> None:
+    with pytest.raises(ColumnsError) as refused:
+        read(b" id,name\n1,Ada\n")
+    assert """set 'from: [" id", id]'""" in str(refused.value)
+    with pytest.raises(ColumnsError) as refused:
+        read(b"id,no\n1,Ada\n")
+    assert """set 'from: ["no", name]'""" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["e_mail", "email"])
+def test_a_column_with_several_names_is_read_by_the_one_that_is_there(
+    read: Read, name: str
+) -> None:
+    columns = {"id": {}, "email": {"from": ["e_mail", "email"]}}
+    delivery = read(f"id,{name}\n1,a@b\n".encode(), columns=columns)
+    assert rows_of(delivery) == [("1", "a@b", 2)]
+    assert delivery.rows.column_names == ["id", "e_mail", "_line"]
+    assert delivery.drift == ()
+
+
+def test_two_columns_that_take_the_same_one_list_the_same_names(read: Read) -> None:
+    names = ["e_mail", "email"]
+    same = {"a": {"from": names}, "b": {"from": names}}
+    assert rows_of(read(b"email\nx\n", columns=same)) == [("x", 2)]
+    with pytest.raises(ValueError, match="two columns take 'email'.*the same 'from'"):
+        read(b"email\nx\n", columns={"a": {"from": names}, "b": {"from": "email"}})
+
+
+def test_a_column_that_is_there_by_two_of_its_names_is_refused(read: Read) -> None:
+    columns = {"id": {}, "email": {"from": ["e_mail", "email"]}}
+    with pytest.raises(DeliveryError, match="has 'e_mail', 'email', which are declared as names"):
+        read(b"id,email,e_mail\n1,a@b,c@d\n", columns=columns)
+    with pytest.raises(ColumnsError, match=r"'from: \[mail, e_mail, email\]'"):
+        read(b"id,mail\n1,a@b\n", columns=columns)
 
 
 def test_one_column_gone_and_one_new_are_a_rename_whatever_they_are_called(read: Read) -> None:

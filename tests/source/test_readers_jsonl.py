@@ -131,7 +131,7 @@ def test_a_new_key_stops_the_file_or_is_ignored_with_a_warning(read: Read) -> No
 
 
 def test_a_renamed_key_suggests_the_rename(read: Read) -> None:
-    with pytest.raises(DeliveryError, match="set 'from: e_mail'"):
+    with pytest.raises(DeliveryError, match=r"set 'from: \[e_mail, email\]'"):
         read(b'{"id": 1, "e_mail": "a@b"}\n', columns={"id": {}, "email": {}})
 
 

@@ -137,6 +137,14 @@ def test_a_needed_column_that_is_gone_is_refused_recorded_and_forgotten_when_it_
     assert drift(things.warehouse) == []
 
 
+def test_days_from_before_a_rename_can_be_redone_with_both_names_listed(things: OneFeed) -> None:
+    columns = RULES["columns"] | {"email": {"from": ["e_mail", "email"]}}
+    for day, content in zip(DAYS, [PLAIN, RENAMED], strict=False):
+        things.land_and_load(content, day, **RULES | {"columns": columns})
+    assert things.raw("id, email, phone") == [("1", "a@b", "12")] * 2
+    assert drift(things.warehouse) == []
+
+
 def test_what_is_said_of_the_loaded_delivery_stays_beside_what_refuses(things: OneFeed) -> None:
     run(things, NO_PHONE, DAYS[0])
     run(things, NO_EMAIL, DAYS[0])

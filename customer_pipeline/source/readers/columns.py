@@ -6,10 +6,12 @@ What does not: types (`mapping/`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import yaml
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import LINE
@@ -22,19 +24,19 @@ _NAMES_SHOWN = 8
 
 @dataclass(frozen=True)
 class ColumnMatch:
-    """The declared columns, in declared order, each with whether the delivery has it."""
+    """The declared columns, in declared order, each with what the delivery calls it, if it has it."""
 
-    declared: Mapping[str, bool]
+    declared: Mapping[str, str | None]
     warnings: tuple[str, ...]
     drift: tuple[Drift, ...]
 
     def select(self, delivered: pa.Table) -> pa.Table:
-        """The declared columns of `delivered`, without metadata, absent ones as nulls."""
+        """The declared columns of `delivered`, as declared, without metadata, absent ones as nulls."""
         nulls = pa.nulls(delivered.num_rows)
         return pa.table(
             {
-                name: delivered.column(name) if present else nulls
-                for name, present in self.declared.items()
+                name: nulls if delivered_as is None else delivered.column(delivered_as)
+                for name, delivered_as in self.declared.items()
             }
         )
 
@@ -51,18 +53,19 @@ def match_columns(
     `first_lines` says on which line a name was first seen, where a format repeats its names.
 
     Raises:
-        DeliveryError: for a column without a name, and two of the same name (in any case).
+        DeliveryError: for a column without a name, two of the same name (in any case), and one that
+            is there by two of the names that are declared for it.
         ColumnsError: for a column that is absent and not optional, for an optional one that was
             renamed, by all appearances, and for a new one where the feed does not ignore these.
     """
     _refuse_unusable_names(delivered, where)
-    declared = feed.delivered_columns
-    new = [name for name in delivered if name not in declared]
-    absent = [name for name in declared if name not in delivered]
+    found = _found(delivered, feed, where)
+    new = [name for name in delivered if name not in found.values()]
+    absent = [name for name, delivered_as in found.items() if delivered_as is None]
     drift = _drift(absent, new, feed)
     gone = [one for one in drift if one.refuses and one.kind != "new"]
     if gone:
-        raise _columns_are_gone(gone, new, drift, where)
+        raise _columns_are_gone(gone, new, drift, feed, where)
     if new and feed.new_columns == "fail":
         lines = first_lines or {}
         raise ColumnsError(
@@ -74,7 +77,7 @@ def match_columns(
     warnings = [f"column {name!r} is absent: its values are null" for name in absent]
     if new:
         warnings.append(f"new columns are ignored: {_shown(new)}")
-    return ColumnMatch({name: name not in absent for name in declared}, tuple(warnings), drift)
+    return ColumnMatch(found, tuple(warnings), drift)
 
 
 def with_lines(rows: pa.Table, lines: pa.Array | pa.ChunkedArray) -> pa.Table:
@@ -107,6 +110,21 @@ def _refuse_unusable_names(delivered: Sequence[str], where: str) -> None:
         spellings[name.casefold()] = name
 
 
+def _found(delivered: Sequence[str], feed: Feed, where: str) -> dict[str, str | None]:
+    """What the delivery calls each declared column; None where it has none."""
+    found: dict[str, str | None] = {}
+    for name, names in feed.delivered_names.items():
+        present = [one for one in names if one in delivered]
+        if len(present) > 1:
+            raise DeliveryError(
+                f"the delivery has {_shown(present)}, which are declared as names of one column",
+                where=where,
+                todo="take the one that is another column out of the list under 'from'",
+            )
+        found[name] = present[0] if present else None
+    return found
+
+
 def _drift(absent: Sequence[str], new: Sequence[str], feed: Feed) -> tuple[Drift, ...]:
     """How each column differs that does; one that was probably renamed does so once, as that."""
     declared = feed.delivered_columns
@@ -126,13 +144,15 @@ def _drift(absent: Sequence[str], new: Sequence[str], feed: Feed) -> tuple[Drift
 
 
 def _columns_are_gone(
-    gone: Sequence[Drift], new: Sequence[str], drift: Sequence[Drift], where: str
+    gone: Sequence[Drift], new: Sequence[str], drift: Sequence[Drift], feed: Feed, where: str
 ) -> ColumnsError:
     todo = "have them delivered, or mark them 'optional: true' in the feed"
     renamed = next((one for one in gone if one.kind == "renamed"), None)
     if renamed:
+        names = (renamed.delivered_as or "", *feed.delivered_names[renamed.column])
+        listed = ", ".join(map(_in_yaml, names))
         todo = (
-            f"if {renamed.column!r} was renamed, set 'from: {renamed.delivered_as}' for its column;"
+            f"if {renamed.column!r} was renamed, set 'from: [{listed}]' for its column;"
             f" if not, list {renamed.delivered_as!r} under 'ignored_columns'; {todo}"
         )
     has_new = f"; it has these that the feed does not declare: {_shown(new)}" if new else ""
@@ -143,6 +163,15 @@ def _columns_are_gone(
         todo=todo,
         drift=drift,
     )
+
+
+def _in_yaml(name: str) -> str:
+    """`name` as an entry of a list in YAML: in quotes only where it would be read as something else."""
+    try:
+        is_plain = yaml.safe_load(f"[{name}]") == [name]
+    except yaml.YAMLError:
+        is_plain = False
+    return name if is_plain else json.dumps(name, ensure_ascii=False)
 
 
 def _shown(names: Iterable[str], first_lines: Mapping[str, int] | None = None) -> str:

@@ -42,7 +42,7 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
     file = read_file(path, feed.compression)
     text = text_of(file.content, feed.encoding, where)
     require_final_newline(text, feed, where, data_start=text.start)
-    names = tuple(feed.delivered_columns)
+    names = tuple(name for names in feed.delivered_names.values() for name in names)
     rows = TextRows(names)
     rejected: list[RejectedRow] = []
     first_lines: dict[str, int] = {}
@@ -62,7 +62,9 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
                 first_lines.setdefault(key, number)
     table, line_numbers = rows.finish()
     # Without a single object there is nothing to say about columns.
-    match = match_columns(tuple(first_lines or names), feed, where, first_lines=first_lines)
+    match = match_columns(
+        tuple(first_lines or feed.delivered_columns), feed, where, first_lines=first_lines
+    )
     return Delivery(
         rows=with_lines(match.select(table), line_numbers),
         rejected=tuple(rejected),

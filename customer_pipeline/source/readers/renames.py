@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import product
 
 # How alike the letters of two names are (0 to 1) of which one was probably made into the other:
@@ -47,7 +47,7 @@ def likely_renames(
     return renamed
 
 
-def _is_like(name: str, other: str, cutoff: float, common: Collection[str]) -> bool:
+def _is_like(name: str, other: str, cutoff: float, common: Set[str]) -> bool:
     return (
         _likeness(name, other) >= cutoff
         or _contains(name, other)
