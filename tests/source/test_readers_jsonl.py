@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import Delivery
+from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.readers.json_text import BadJsonError, parse_line
 from customer_pipeline.source.readers.jsonl_file import read_jsonl
@@ -140,6 +141,27 @@ def test_a_file_without_bytes_is_an_empty_delivery(read: Read, content: bytes) -
     delivery = read(content)
     assert delivery.row_count == 0
     assert delivery.rows.column_names == ["id", "v", "_line"]
+
+
+def test_a_key_that_is_called_otherwise_from_some_line_on_stops_the_file(read: Read) -> None:
+    content = b'{"id": 1, "email": "a@b"}\n{"id": 2, "e_mail": "c@d"}\n'
+    columns = {"id": {}, "email": {}}
+    with pytest.raises(ColumnsError, match=r"called 'e_mail' .*first on line 2") as refused:
+        read(content, columns=columns, new_columns="ignore")
+    assert refused.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
+    fields = {"new_columns": "ignore", "ignored_columns": ["e_mail"]}
+    assert read(content, columns=columns, **fields).drift == ()
+
+
+def test_a_new_key_beside_the_one_that_it_is_like_or_in_place_of_one_unlike_it_is_new(
+    read: Read,
+) -> None:
+    content = (
+        b'{"id": 1, "email": "a@b"}\n{"id": 2, "e_mail": "c@d"}\n'
+        b'{"id": 3, "email": "e@f", "e_mail": "g@h"}\n{"id": 4, "loyalty": "gold"}\n'
+    )
+    delivery = read(content, columns={"id": {}, "email": {}}, new_columns="ignore")
+    assert delivery.drift == (Drift("e_mail", "new"), Drift("loyalty", "new"))
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(read: Read) -> None:

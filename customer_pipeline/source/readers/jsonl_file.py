@@ -10,6 +10,7 @@ from pathlib import Path
 
 from customer_pipeline.source.delivery import Delivery, RejectedRow
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.readers.changed_keys import refuse_changed_keys
 from customer_pipeline.source.readers.columns import match_columns, with_lines
 from customer_pipeline.source.readers.delivered_file import read_file
 from customer_pipeline.source.readers.json_text import BadJsonError, parse_line
@@ -35,7 +36,7 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
     Raises:
         MissingDeliveryError: when there is no such file.
         DeliveryError: when the file as a whole is not what it should be: cut off, a column that is
-            absent or new, not compressed or encoded as declared.
+            absent, new, or called otherwise on some lines, not compressed or encoded as declared.
         TransientError: when the system fails to read it.
     """
     where = str(path)
@@ -43,9 +44,11 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
     text = text_of(file.content, feed.encoding, where)
     require_final_newline(text, feed, where, data_start=text.start)
     names = tuple(name for names in feed.delivered_names.values() for name in names)
+    declared = frozenset(names)
     rows = TextRows(names)
     rejected: list[RejectedRow] = []
     first_lines: dict[str, int] = {}
+    beside_new: dict[str, set[str]] = {}
     lines = Lines(text, text.start)
     for number, line in enumerate(lines, start=1):
         raw, invalid = lines.take()
@@ -60,11 +63,14 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
         if not record.keys() <= first_lines.keys():
             for key in record:
                 first_lines.setdefault(key, number)
+        for key in record.keys() - declared:
+            beside_new.setdefault(key, set()).update(record)
     table, line_numbers = rows.finish()
     # Without a single object there is nothing to say about columns.
     match = match_columns(
         tuple(first_lines or feed.delivered_columns), feed, where, first_lines=first_lines
     )
+    refuse_changed_keys(beside_new, first_lines, feed, where, drift=match.drift)
     return Delivery(
         rows=with_lines(match.select(table), line_numbers),
         rejected=tuple(rejected),

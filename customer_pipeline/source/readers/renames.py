@@ -34,6 +34,11 @@ def likely_renames(
     """
     if len(gone) == len(new) == 1:
         return {next(iter(gone)): new[0]}
+    return alike(gone, new, kept)
+
+
+def alike(gone: Mapping[str, bool], new: Sequence[str], kept: Collection[str]) -> dict[str, str]:
+    """The same by the names alone."""
     common = {word for name in kept for word in _words(name)}
     pairs = [
         (_likeness(name, other), name, other)
