@@ -121,6 +121,7 @@ RETURN = "a carriage return that is not part of a line end"
         (b" ", "1 field instead of 2", " "),
         (b"id,name", "the header line again", "id,name"),
         (b'"id","name"', "the header line again", '"id","name"'),
+        (b"ID,Name", "the header line again", "ID,Name"),
         (b"\xef\xbb\xbfid,name", "the header line again", "\ufeffid,name"),
         (b"7,Jos\xe9", "byte 0xe9 at byte offset 19 is not valid utf-8", r"7,Jos\xe9"),
         (b"\xff7", "byte 0xff at byte offset 14 is not valid utf-8", r"\xff7"),
@@ -363,6 +364,17 @@ def test_an_ignored_column_is_delivered_for_conditions_to_use(read: Read) -> Non
     delivery = read(b"id,name,kind\n1,Ada,x\n", ignored_columns=("kind",))
     assert rows_of(delivery) == [("1", "Ada", "x", 2)]
     assert delivery.warnings == ()
+
+
+def test_an_ignored_column_that_is_gone_is_missed_only_where_a_condition_uses_it(
+    read: Read,
+) -> None:
+    delivery = read(b"id,name\n1,Ada\n", ignored_columns=("kind",))
+    assert (delivery.warnings, delivery.drift) == ((), ())
+    assert rows_of(delivery) == [("1", "Ada", None, 2)]
+    delivery = read(b"id,name\n1,Ada\n", ignored_columns=("kind",), where="kind is null")
+    assert delivery.warnings == ("column 'kind' is absent: its values are null",)
+    assert delivery.drift == (Drift("kind", "absent"),)
 
 
 def test_many_new_columns_make_a_short_message(read: Read) -> None:

@@ -61,7 +61,11 @@ def match_columns(
     _refuse_unusable_names(delivered, where)
     found = _found(delivered, feed, where)
     new = [name for name in delivered if name not in found.values()]
-    absent = [name for name, delivered_as in found.items() if delivered_as is None]
+    absent = [
+        name
+        for name, delivered_as in found.items()
+        if delivered_as is None and _is_used(name, feed)
+    ]
     drift = _drift(absent, new, feed)
     gone = [one for one in drift if one.refuses and one.kind != "new"]
     if gone:
@@ -123,6 +127,12 @@ def _found(delivered: Sequence[str], feed: Feed, where: str) -> dict[str, str | 
             )
         found[name] = present[0] if present else None
     return found
+
+
+def _is_used(name: str, feed: Feed) -> bool:
+    """Whether it matters that a declared column is gone: one that is listed to be ignored is not
+    loaded, but `where` may look at it."""
+    return name not in feed.ignored_columns or name in (feed.where or "")
 
 
 def _drift(absent: Sequence[str], new: Sequence[str], feed: Feed) -> tuple[Drift, ...]:
