@@ -8,9 +8,10 @@ What belongs here: deciding, and the words. What does not: failures (`partitions
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from customer_pipeline.alerts.incidents import close, keep_silent, open_incidents, tell
 from customer_pipeline.alerts.message import Alert, Condition, Message
@@ -32,16 +33,22 @@ def watch_drift(connection: sqlite3.Connection, scene: Scene) -> None:
         return
     pipeline = scene.words.pipeline
     known = open_incidents(connection, _KIND, pipeline)
-    beginnings = {one: {shown for shown in known if _covers(one, shown)} for one in scene.drift}
+    watched = note_of(connection, f"{_KIND} {pipeline}")
+    ends = _ends(watched)
+    beginnings = {
+        one: {shown for shown in known if _overlaps(one, shown, ends.get(shown))}
+        for one in scene.drift
+    }
     still = {shown for shown_of_one in beginnings.values() for shown in shown_of_one}
     close(connection, [incident for shown, incident in known.items() if shown not in still])
     news, silent = defaultdict(list), []
     for one in (one for one, shown in beginnings.items() if not shown):
-        if one.refuses or note_of(connection, f"{_KIND} {pipeline}") is None:
+        if one.refuses or watched is None:
             silent.append(one)
         elif not scene.is_muted(one.last_partition, f"{one.feed}: "):
             news[one.feed].append(one)
-    set_note(connection, f"{_KIND} {pipeline}", "watched")
+    seen = {one: shown or {_shown(one)} for one, shown in beginnings.items()}
+    set_note(connection, f"{_KIND} {pipeline}", _note(seen))
     keep_silent(connection, {_condition(scene, one): scene.now for one in silent}, now=scene.now)
     for feed, begun in news.items():
         opened = {_condition(scene, one): scene.now for one in begun}
@@ -50,17 +57,36 @@ def watch_drift(connection: sqlite3.Connection, scene: Scene) -> None:
 
 
 def _condition(scene: Scene, drift: SchemaDrift) -> Condition:
-    shown = f"{drift.first_partition} {drift.feed} {_column(drift)}"
-    return Condition(_KIND, scene.words.pipeline, shown)
+    return Condition(_KIND, scene.words.pipeline, _shown(drift))
 
 
-def _covers(drift: SchemaDrift, shown: str) -> bool:
-    """Whether an incident is of this drift, which may have been found to begin earlier since."""
+def _shown(drift: SchemaDrift) -> str:
+    return f"{drift.first_partition} {drift.feed} {_column(drift)}"
+
+
+def _overlaps(drift: SchemaDrift, shown: str, end: str | None) -> bool:
+    """Whether an incident, which was seen to reach until `end`, is of this drift: that may have been
+    found to begin earlier since, or begin later where its first days were corrected."""
     first, _, what = shown.partition(" ")
     return (
         what == f"{drift.feed} {_column(drift)}"
-        and drift.first_partition <= first <= drift.last_partition
+        and drift.first_partition <= (end or first)
+        and first <= drift.last_partition
     )
+
+
+def _note(seen: Mapping[SchemaDrift, set[str]]) -> str:
+    """Until which partition each incident reaches."""
+    ends: dict[str, str] = {}
+    for drift, shown_of_one in seen.items():
+        for shown in shown_of_one:
+            ends[shown] = max(ends.get(shown, ""), drift.last_partition)
+    return json.dumps(ends)
+
+
+def _ends(note: str | None) -> dict[str, str]:
+    # Older code noted only that somebody looks, in one word.
+    return json.loads(note) if note and note.startswith("{") else {}
 
 
 def _message(words: Words, feed: str, begun: Sequence[SchemaDrift]) -> Message:

@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    Tag,
+    model_validator,
+)
 
 from customer_pipeline.source.delivery import LINE
 from customer_pipeline.source.mapping.formats import EPOCH_FORMATS, parse_format
@@ -46,12 +55,24 @@ def _known_type(value: str) -> str:
 
 
 ColumnType = Annotated[str, AfterValidator(_known_type)]
+_Delivered = Annotated[str, Field(min_length=1)]
+
+
+def _one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
+    # A list of one means what that name alone means, and makes no partition stale.
+    return names[0] if len(names) == 1 else names
+
+
+_Names = Annotated[
+    tuple[_Delivered, ...], Field(min_length=1), AfterValidator(_one_or_several), Tag("names")
+]
 
 
 class Column(Frozen):
     """One loaded column: where it comes from and how its text becomes its type.
 
-    `from` names the delivered column (default: the column's own name). `expression` is a DuckDB
+    `from` names the delivered column (default: the column's own name), or lists the names that it had
+    over time, of which a delivery has one. `expression` is a DuckDB
     scalar expression over `value`, the delivered value, applied before the cast. `format` is a
     strptime format (date, timestamp), or `epoch_seconds` / `epoch_milliseconds` (timestamp);
     without it ISO 8601 is expected. `constant` (a text, or null) fills the column without reading
@@ -59,7 +80,13 @@ class Column(Frozen):
     """
 
     type: ColumnType = "text"
-    source: str | None = Field(default=None, alias="from", min_length=1)
+    source: (
+        Annotated[
+            Annotated[_Delivered, Tag("name")] | _Names,
+            Discriminator(lambda value: "names" if isinstance(value, list | tuple) else "name"),
+        ]
+        | None
+    ) = Field(default=None, alias="from")
     expression: str | None = None
     format: str | None = None
     thousands: Literal[",", ".", " ", "'"] | None = None
@@ -71,6 +98,13 @@ class Column(Frozen):
     @property
     def is_constant(self) -> bool:
         return "constant" in self.model_fields_set
+
+    def delivered_names(self, name: str) -> tuple[str, ...]:
+        """What the delivered column may be called, for the column `name`. The first stands for all:
+        so the column is called in what a reader returns, and in `where`."""
+        if isinstance(self.source, tuple):
+            return self.source
+        return (self.source or name,)
 
     @property
     def kind(self) -> str:
@@ -93,7 +127,10 @@ class Column(Frozen):
             raise ValueError(
                 "a column cannot be both required (not null) and optional (may be absent)"
             )
-        if (self.source or "").lower() == LINE:
+        names = self.delivered_names("")
+        if len(set(names)) < len(names):
+            raise ValueError("'from' has a name twice")
+        if LINE in (name.lower() for name in names):
             raise ValueError(f"{LINE} is the pipeline's own name for the line number")
         return self
 

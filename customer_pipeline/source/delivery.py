@@ -34,8 +34,10 @@ class Delivery:
     from 1 (Parquet, Python). Columns of text formats are strings, null where the field was empty;
     typed formats keep their types. `fingerprint` is the SHA-256 of what was delivered, `size` its
     bytes as delivered (before decompression). `warnings` are for people: a column that is new, or
-    an optional one that is gone; `drift` says the same as values. `file` is how the file was when it
-    was read, and `version` which one of several it is; None where there is no such thing.
+    an optional one that is gone; `drift` says the same as values, and nothing without
+    `columns_seen`: then nothing in it has columns, as in a JSON Lines file without a line. `file` is
+    how the file was when it was read, and `version` which one of several it is; None where there is
+    no such thing.
     """
 
     rows: pa.Table
@@ -44,6 +46,7 @@ class Delivery:
     size: int
     warnings: tuple[str, ...] = field(default=())
     drift: tuple[Drift, ...] = field(default=())
+    columns_seen: bool = True
     file: FileState | None = None
     version: str | None = None
 

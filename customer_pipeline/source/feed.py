@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -117,13 +118,29 @@ class Feed(Frozen):
 
     @property
     def delivered_columns(self) -> dict[str, bool]:
-        """The columns a delivery must have, as delivered, each with whether it may be absent."""
+        """The columns a delivery must have, as delivered, each with whether it may be absent. One
+        with several names has the first of them."""
         declared: dict[str, bool] = {}
         for name, column in self.columns.items():
             if not column.is_constant:
-                delivered = column.source or name
+                delivered = column.delivered_names(name)[0]
                 declared[delivered] = declared.get(delivered, True) and column.optional
-        return declared | {name: True for name in self.ignored_columns if name not in declared}
+        others = {name for names in self._names_of_columns for name in names}
+        return declared | {name: True for name in self.ignored_columns if name not in others}
+
+    @property
+    def delivered_names(self) -> dict[str, tuple[str, ...]]:
+        """What each of the `delivered_columns` may be called."""
+        several = {names[0]: names for names in self._names_of_columns}
+        return {name: several.get(name, (name,)) for name in self.delivered_columns}
+
+    @property
+    def _names_of_columns(self) -> list[tuple[str, ...]]:
+        return [
+            column.delivered_names(name)
+            for name, column in self.columns.items()
+            if not column.is_constant
+        ]
 
     def may_be_empty(self, window: Window) -> bool:
         """Whether the feed's rule allows this partition to have no delivery, or one without rows."""
@@ -188,6 +205,16 @@ class Feed(Frozen):
                 f"no {calendar.noun} begins on {wrong[0]}; name it in 'missing: dates' by its first"
                 " day"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _tells_delivered_columns_apart(self) -> Self:
+        for one, two in combinations(dict.fromkeys(self._names_of_columns), 2):
+            if both := sorted({*one} & {*two}):
+                raise ValueError(
+                    f"two columns take {both[0]!r}, and one of them has other names for it: give both"
+                    " the same 'from'"
+                )
         return self
 
     @model_validator(mode="after")

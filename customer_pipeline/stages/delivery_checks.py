@@ -44,7 +44,8 @@ def _columns(manifest: Manifest) -> CheckResult:
     texts = [str(one) for one in manifest.drift[:_SHOWN]]
     if (more := len(manifest.drift) - _SHOWN) > 0:
         texts.append(f"and {more} more")
-    nothing = "as declared" if manifest.state == "landed" else "no columns to check"
+    has_columns = manifest.state == "landed" and manifest.columns_seen
+    nothing = "as declared" if has_columns else "no columns to check"
     return CheckResult(
         COLUMNS_ARE_AS_DECLARED,
         manifest.partition_key,

@@ -98,4 +98,5 @@ def _replace_drift(
         ]
         for manifest in manifests
     }
-    replace_drift(connection, feed_name, drift, refused=refused)
+    unseen = [manifest.partition_key for manifest in manifests if not manifest.columns_seen]
+    replace_drift(connection, feed_name, drift, refused=refused, unseen=unseen)

@@ -163,6 +163,7 @@ class _Extraction:
             version=delivery.version,
             drift=delivery.drift,
             complete_fingerprint=delivery.fingerprint,
+            columns_seen=delivery.columns_seen,
         )
         if rows.quarantined:
             quarantine = _quarantine_table(rows.quarantined, self.landing.column, window)

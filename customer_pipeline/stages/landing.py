@@ -41,8 +41,9 @@ class Manifest:
     to another feed (the feed's `where`). `declaration` is the version of the feed's rules.
     `size` is the delivery's, in bytes, and `modified_ns` when its file was last changed (nanoseconds
     since the epoch), where that tells later whether it was changed since. `version` is that of the
-    file, where several may be there, and `drift` says which columns are not as declared.
-    `complete_fingerprint` is of the newest content that was complete, which may be an earlier one.
+    file, where several may be there, and `drift` says which columns are not as declared, where any
+    were seen. `complete_fingerprint` is of the newest content that was complete, which may be an
+    earlier one.
     """
 
     feed: str
@@ -64,6 +65,7 @@ class Manifest:
     version: str | None = None
     drift: tuple[Drift, ...] = ()
     complete_fingerprint: str | None = None
+    columns_seen: bool = True
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Manifest | None:

@@ -141,7 +141,7 @@ _TABLES = frozenset(
     ("partitions", "attempts", "deliveries", "quarantine", "publications", "followers", "warehouse")
 )
 # A ledger that only lacks these can be read all the same, as one without such rows.
-_LATER_TABLES = frozenset(("backfills", "delivery_drift", "waivers"))
+_LATER_TABLES = frozenset(("backfills", "columnless_deliveries", "delivery_drift", "waivers"))
 # Of ops.deliveries: where it is, all columns are.
 _NEWEST_COLUMN = "file_version"
 

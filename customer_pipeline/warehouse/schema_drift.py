@@ -30,10 +30,19 @@ create table if not exists ops.delivery_drift (
     refuses boolean not null
 );
 
--- The same by runs of deliveries that follow one another: where each began, where it ended.
+-- Of what raw holds, the deliveries in which nothing has columns: they are neither as declared nor not.
+create table if not exists ops.columnless_deliveries (
+    feed varchar not null,
+    partition_key varchar not null
+);
+
+-- Columns that are not as declared by runs of deliveries that follow one another: where each began,
+-- where it ended.
 create or replace view ops.schema_drift as
 with deliveries as (
-    select feed, partition_key from ops.deliveries where state = 'landed'
+    select feed, partition_key from ops.deliveries
+    anti join ops.columnless_deliveries using (feed, partition_key)
+    where state = 'landed'
     union
     select feed, partition_key from ops.delivery_drift
 ),
@@ -119,12 +128,16 @@ def replace_drift(
     drift: Mapping[str, Sequence[ColumnDrift]],
     *,
     refused: bool,
+    unseen: Sequence[str] = (),
 ) -> None:
     """Note how these deliveries (partition key to what is not as declared) differ, in the
     transaction that loads them, or that says that they are refused.
 
     What is loaded takes the place of all that was said of its partition; what is refused, of what
     was refused before.
+
+    Args:
+        unseen: those of the partitions in whose delivery nothing has columns.
     """
     connection.execute(
         "delete from ops.delivery_drift where feed = ? and partition_key in (select unnest(?))"
@@ -144,6 +157,17 @@ def replace_drift(
             for key, found in drift.items()
             for one in found
         ],
+    )
+    if refused:
+        return
+    connection.execute(
+        "delete from ops.columnless_deliveries where feed = ? and partition_key in (select unnest(?))",
+        [feed, list(drift)],
+    )
+    insert_rows(
+        connection,
+        "ops.columnless_deliveries",
+        [{"feed": feed, "partition_key": key} for key in unseen],
     )
 
 

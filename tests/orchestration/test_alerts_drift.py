@@ -94,6 +94,25 @@ def test_another_column_or_another_beginning_is_told_and_an_earlier_day_like_it_
         assert desk.told() == []
 
 
+def test_a_first_day_that_is_corrected_does_not_make_the_others_news(
+    desk: AlertDesk, shop: Shop
+) -> None:
+    for day in DAYS[1:4]:
+        deliver(shop, day, more="loyalty")
+    load(shop, *DAYS[1:4])
+    assert len(desk.told()) == 1
+    for corrected in DAYS[1:3]:
+        deliver(shop, corrected)
+        load(shop, corrected)
+        assert desk.told() == []
+    # What begins after that is another one, told or not.
+    deliver(shop, DAYS[4])
+    deliver(shop, DAYS[5], more="loyalty")
+    load(shop, *DAYS[4:6])
+    (message,) = desk.told()
+    assert message.title.endswith(f"since {DAYS[5]}")
+
+
 def test_what_refuses_a_delivery_is_told_as_the_failure_of_its_day_alone(
     desk: AlertDesk, shop: Shop, home: Home
 ) -> None:

@@ -64,7 +64,7 @@ def test_a_difference_that_is_allowed_is_a_warning_on_its_day_and_one_that_is_no
         NEW: "- `new column 'loyalty'`",
         RENAMED: "- `renamed column 'stock_code', probably 'stockcode' now`",
     }
-    assert "set 'from: stockcode'" in ran.error
+    assert "set 'from: [stockcode, stock_code]'" in ran.error
 
 
 def test_a_single_day_that_refuses_is_recorded_though_nothing_is_loaded(

@@ -121,6 +121,7 @@ RETURN = "a carriage return that is not part of a line end"
         (b" ", "1 field instead of 2", " "),
         (b"id,name", "the header line again", "id,name"),
         (b'"id","name"', "the header line again", '"id","name"'),
+        (b"ID,Name", "the header line again", "ID,Name"),
         (b"\xef\xbb\xbfid,name", "the header line again", "\ufeffid,name"),
         (b"7,Jos\xe9", "byte 0xe9 at byte offset 19 is not valid utf-8", r"7,Jos\xe9"),
         (b"\xff7", "byte 0xff at byte offset 14 is not valid utf-8", r"\xff7"),
@@ -224,7 +225,9 @@ def test_an_optional_column_that_is_absent_is_null_with_a_warning(read: Read) ->
 
 def test_a_renamed_column_stops_the_file_and_suggests_the_rename(read: Read) -> None:
     columns = {"id": {}, "email": {}}
-    with pytest.raises(ColumnsError, match=r"lacks .*'email'.*set 'from: e_mail'") as refused:
+    with pytest.raises(
+        ColumnsError, match=r"lacks .*'email'.*set 'from: \[e_mail, email\]'"
+    ) as refused:
         read(b"id,e_mail\n1,a@b\n", columns=columns)
     assert refused.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
 
@@ -234,7 +237,9 @@ def test_a_renamed_optional_column_stops_the_file_and_is_not_taken_for_gone(
     read: Read, new_columns: str
 ) -> None:
     columns = {"id": {}, "email": {"optional": True}}
-    with pytest.raises(ColumnsError, match=r"set 'from: e_mail'.*'e_mail' under 'ignored") as error:
+    with pytest.raises(
+        ColumnsError, match=r"set 'from: \[e_mail, email\]'.*'e_mail' under 'ignored"
+    ) as error:
         read(b"id,e_mail\n1,a@b\n", columns=columns, new_columns=new_columns)
     assert error.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
     # Told that it is another one, the reader goes on.
@@ -244,16 +249,95 @@ def test_a_renamed_optional_column_stops_the_file_and_is_not_taken_for_gone(
     )
 
 
-def test_columns_that_are_not_alike_are_gone_and_new_and_not_renamed(read: Read) -> None:
-    columns = {"id": {}, "phone": {"optional": True}}
-    delivery = read(b"id,loyalty\n1,gold\n", columns=columns, new_columns="ignore")
-    assert delivery.drift == (Drift("phone", "absent"), Drift("loyalty", "new"))
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("email", "email_address"),
+        ("phone", "phone_number"),
+        ("phone", "telephone"),
+        ("country", "country_name"),
+        ("customerName", "customer_title"),
+        ("cust_nr", "customer"),
+    ],
+)
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_new_name_that_has_the_old_one_or_a_word_of_it_in_it_is_a_rename(
+    read: Read, was: str, now: str, optional: bool
+) -> None:
+    columns = {"id": {}, "x": {"from": was, "optional": optional}}
+    with pytest.raises(ColumnsError, match=f"set 'from: .{now}, {was}") as refused:
+        read(f"id,zzz,{now}\n1,2,3\n".encode(), columns=columns, new_columns="ignore")
+    assert refused.value.drift[0] == Drift(was, "renamed", now, refuses=True)
+
+
+def test_a_name_that_yaml_would_read_as_another_is_suggested_in_quotes(read: Read) -> None:
     with pytest.raises(ColumnsError) as refused:
-        read(b"loyalty,phone\n1,2\n", columns=columns)
+        read(b" id,name\n1,Ada\n")
+    assert """set 'from: [" id", id]'""" in str(refused.value)
+    with pytest.raises(ColumnsError) as refused:
+        read(b"id,no\n1,Ada\n")
+    assert """set 'from: ["no", name]'""" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["e_mail", "email"])
+def test_a_column_with_several_names_is_read_by_the_one_that_is_there(
+    read: Read, name: str
+) -> None:
+    columns = {"id": {}, "email": {"from": ["e_mail", "email"]}}
+    delivery = read(f"id,{name}\n1,a@b\n".encode(), columns=columns)
+    assert rows_of(delivery) == [("1", "a@b", 2)]
+    assert delivery.rows.column_names == ["id", "e_mail", "_line"]
+    assert delivery.drift == ()
+
+
+def test_two_columns_that_take_the_same_one_list_the_same_names(read: Read) -> None:
+    names = ["e_mail", "email"]
+    same = {"a": {"from": names}, "b": {"from": names}}
+    assert rows_of(read(b"email\nx\n", columns=same)) == [("x", 2)]
+    with pytest.raises(ValueError, match="two columns take 'email'.*the same 'from'"):
+        read(b"email\nx\n", columns={"a": {"from": names}, "b": {"from": "email"}})
+
+
+def test_a_column_that_is_there_by_two_of_its_names_is_refused(read: Read) -> None:
+    columns = {"id": {}, "email": {"from": ["e_mail", "email"]}}
+    with pytest.raises(DeliveryError, match="has 'e_mail', 'email', which are declared as names"):
+        read(b"id,email,e_mail\n1,a@b,c@d\n", columns=columns)
+    with pytest.raises(ColumnsError, match=r"'from: \[mail, e_mail, email\]'"):
+        read(b"id,mail\n1,a@b\n", columns=columns)
+
+
+def test_one_column_gone_and_one_new_are_a_rename_whatever_they_are_called(read: Read) -> None:
+    columns = {"id": {}, "phone": {"optional": True}}
+    with pytest.raises(ColumnsError) as refused:
+        read(b"id,mobile\n1,2\n", columns=columns, new_columns="ignore")
+    assert refused.value.drift == (Drift("phone", "renamed", "mobile", refuses=True),)
+    told = {"new_columns": "ignore", "ignored_columns": ["mobile"]}
+    assert read(b"id,mobile\n1,2\n", columns=columns, **told).drift == (Drift("phone", "absent"),)
+
+
+def test_columns_that_are_not_alike_are_gone_and_new_and_not_renamed(read: Read) -> None:
+    columns = {"customer_id": {}, "customer_phone": {"optional": True}}
+    # A word that is in a column that is still there tells nothing.
+    content = b"customer_id,customer_tier,loyalty\n1,gold,2\n"
+    delivery = read(content, columns=columns, new_columns="ignore")
+    assert delivery.drift == (
+        Drift("customer_phone", "absent"),
+        Drift("customer_tier", "new"),
+        Drift("loyalty", "new"),
+    )
+    with pytest.raises(ColumnsError) as refused:
+        read(b"loyalty,tier,phone\n1,2,3\n", columns={"id": {}, "phone": {}})
     assert refused.value.drift == (
         Drift("id", "missing", refuses=True),
         Drift("loyalty", "new", refuses=True),
+        Drift("tier", "new", refuses=True),
     )
+
+
+def test_a_new_column_that_is_like_one_that_is_there_is_new(read: Read) -> None:
+    columns = {"id": {}, "email": {}}
+    delivery = read(b"id,email,email_address\n1,a,b\n", columns=columns, new_columns="ignore")
+    assert delivery.drift == (Drift("email_address", "new"),)
 
 
 def test_one_new_column_is_not_the_new_name_of_two(read: Read) -> None:
@@ -283,6 +367,17 @@ def test_an_ignored_column_is_delivered_for_conditions_to_use(read: Read) -> Non
     delivery = read(b"id,name,kind\n1,Ada,x\n", ignored_columns=("kind",))
     assert rows_of(delivery) == [("1", "Ada", "x", 2)]
     assert delivery.warnings == ()
+
+
+def test_an_ignored_column_that_is_gone_is_missed_only_where_a_condition_uses_it(
+    read: Read,
+) -> None:
+    delivery = read(b"id,name\n1,Ada\n", ignored_columns=("kind",))
+    assert (delivery.warnings, delivery.drift) == ((), ())
+    assert rows_of(delivery) == [("1", "Ada", None, 2)]
+    delivery = read(b"id,name\n1,Ada\n", ignored_columns=("kind",), where="kind is null")
+    assert delivery.warnings == ("column 'kind' is absent: its values are null",)
+    assert delivery.drift == (Drift("kind", "absent"),)
 
 
 def test_many_new_columns_make_a_short_message(read: Read) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import Delivery
+from customer_pipeline.source.drift import ColumnsError, Drift
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.readers.json_text import BadJsonError, parse_line
 from customer_pipeline.source.readers.jsonl_file import read_jsonl
@@ -132,7 +133,7 @@ def test_a_new_key_stops_the_file_or_is_ignored_with_a_warning(read: Read) -> No
 
 
 def test_a_renamed_key_suggests_the_rename(read: Read) -> None:
-    with pytest.raises(DeliveryError, match="set 'from: e_mail'"):
+    with pytest.raises(DeliveryError, match=r"set 'from: \[e_mail, email\]'"):
         read(b'{"id": 1, "e_mail": "a@b"}\n', columns={"id": {}, "email": {}})
 
 
@@ -149,6 +150,27 @@ def test_a_file_without_bytes_is_an_empty_delivery_only_where_it_is_known_to_be_
     delivery = read(content, ready_when={"quiet_for": 60})
     assert delivery.row_count == 0
     assert delivery.rows.column_names == ["id", "v", "_line"]
+
+
+def test_a_key_that_is_called_otherwise_from_some_line_on_stops_the_file(read: Read) -> None:
+    content = b'{"id": 1, "email": "a@b"}\n{"id": 2, "e_mail": "c@d"}\n'
+    columns = {"id": {}, "email": {}}
+    with pytest.raises(ColumnsError, match=r"called 'e_mail' .*first on line 2") as refused:
+        read(content, columns=columns, new_columns="ignore")
+    assert refused.value.drift == (Drift("email", "renamed", "e_mail", refuses=True),)
+    fields = {"new_columns": "ignore", "ignored_columns": ["e_mail"]}
+    assert read(content, columns=columns, **fields).drift == ()
+
+
+def test_a_new_key_beside_the_one_that_it_is_like_or_in_place_of_one_unlike_it_is_new(
+    read: Read,
+) -> None:
+    content = (
+        b'{"id": 1, "email": "a@b"}\n{"id": 2, "e_mail": "c@d"}\n'
+        b'{"id": 3, "email": "e@f", "e_mail": "g@h"}\n{"id": 4, "loyalty": "gold"}\n'
+    )
+    delivery = read(content, columns={"id": {}, "email": {}}, new_columns="ignore")
+    assert delivery.drift == (Drift("e_mail", "new"), Drift("loyalty", "new"))
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(read: Read) -> None:

@@ -60,7 +60,7 @@ def test_columns_follow_the_same_rules_as_in_a_csv_file(tmp_path: Path) -> None:
     content = parquet(TYPED)
     with pytest.raises(DeliveryError, match="does not declare: 'price', 'at', 'tags'"):
         read(tmp_path, content, {"id": {}})
-    with pytest.raises(DeliveryError, match=r"lacks .*'prices'.*'from: price'"):
+    with pytest.raises(DeliveryError, match=r"lacks .*'prices'.*'from: \[price, prices\]'"):
         read(tmp_path, content, {"id": {}, "prices": {}})
     delivery = read(tmp_path, content, {"id": {}, "note": {"optional": True}}, new_columns="ignore")
     assert delivery.rows.column_names == ["id", "note", "_line"]

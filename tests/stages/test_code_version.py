@@ -182,6 +182,14 @@ def test_a_rule_that_only_judges_deliveries_makes_no_day_stale(
     )
 
 
+def test_a_list_of_one_delivered_name_is_that_name(root: Path) -> None:
+    one, listed, several = (
+        FEED | {"columns": {"id": {"from": names}}} for names in ("ID", ["ID"], ["ID", "No"])
+    )
+    assert version(root, feeds={"things": one}) == version(root, feeds={"things": listed})
+    assert version(root, feeds={"things": one}) != version(root, feeds={"things": several})
+
+
 def test_another_time_zone_makes_a_new_version(root: Path) -> None:
     feed = Source.model_validate(SOURCE).feeds["things"]
     assert version(root, timezone="Europe/London") != version(root)

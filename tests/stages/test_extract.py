@@ -151,7 +151,7 @@ class TestWhatIsRefusedAsAWhole:
             ("id,name\n" + ROWS[: int(len(ROWS) * 0.6) - 3], "cut off on line 62"),
             ("id\n1\n", "'name'"),
             ("name\nAda\n", "'id'"),
-            ("id,names\n1,Ada\n", "set 'from: names'"),
+            ("id,names\n1,Ada\n", "set 'from: [names, name]'"),
             ("id,name,loyalty\n1,Ada,9\n", "'loyalty'"),
             ("id,name,name\n1,Ada,Bob\n", "'name' twice"),
             ("id,name,Name\n1,Ada,Bob\n", "both 'name' and 'Name'"),

@@ -104,6 +104,19 @@ def test_days_without_a_delivery_do_not_end_it(things: OneFeed) -> None:
     assert (one.first_partition, one.last_partition, one.partitions) == (DAYS[0], DAYS[2], 2)
 
 
+def test_a_day_in_which_nothing_has_columns_does_not_end_it(things: OneFeed) -> None:
+    rules = RULES | {"reader": "jsonl", "path": str(things.root / "{date}.csv")}
+    new = '{"id": 1, "email": "a@b", "phone": "12", "loyalty": "gold"}\n'
+    for day, content in zip(DAYS, [new, "", new], strict=False):
+        things.land_and_load(content, day, **rules, missing="empty")
+    assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[0], DAYS[2], True)]
+    things.land_and_load("", DAYS[2], **rules, missing="empty")
+    assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[0], DAYS[0], True)]
+    # What is delivered there later counts again.
+    things.land_and_load(new.replace(', "loyalty": "gold"', ""), DAYS[1], **rules)
+    assert in_short(drift(things.warehouse)) == [("loyalty", "new", DAYS[0], DAYS[0], False)]
+
+
 @pytest.mark.parametrize(
     ("content", "column", "kind", "now"),
     [(NO_EMAIL, "email", "missing", None), (RENAMED, "email", "renamed", "e_mail")],
@@ -121,6 +134,14 @@ def test_a_needed_column_that_is_gone_is_refused_recorded_and_forgotten_when_it_
     )
     assert drift(things.warehouse) == [expected]
     run(things, PLAIN, DAYS[1])
+    assert drift(things.warehouse) == []
+
+
+def test_days_from_before_a_rename_can_be_redone_with_both_names_listed(things: OneFeed) -> None:
+    columns = RULES["columns"] | {"email": {"from": ["e_mail", "email"]}}
+    for day, content in zip(DAYS, [PLAIN, RENAMED], strict=False):
+        things.land_and_load(content, day, **RULES | {"columns": columns})
+    assert things.raw("id, email, phone") == [("1", "a@b", "12")] * 2
     assert drift(things.warehouse) == []
 
 

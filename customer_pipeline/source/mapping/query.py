@@ -125,7 +125,7 @@ class _Mapper:
     @classmethod
     def of(cls, feed: Feed, delivered: pa.Schema, window: Window, zone: str) -> _Mapper:
         expressions = tuple(
-            (column.source or name, column.expression)
+            (column.delivered_names(name)[0], column.expression)
             for name, column in feed.columns.items()
             if column.expression is not None
         )
@@ -142,7 +142,7 @@ class _Mapper:
             text = "null" if column.constant is None else literal(column.constant)
             constant = strict_cast(column, "VARCHAR", f"cast({text} as varchar)", self.clock).typed
             return _Steps("", "", f"cast({constant} as {sql_type(column)}) as t{n}")
-        source = column.source or name
+        source = column.delivered_names(name)[0]
         if column.expression is None:
             kind, step, value, failed = self.types.columns[source], f"d{n} as v{n}", f"v{n}", None
         else:
@@ -176,7 +176,7 @@ class _Mapper:
             return strict_cast(column, kind, value, self.clock)
         except ValueError as error:
             raise DeliveryError(
-                f"{column.source or name}: {error}",
+                f"{column.delivered_names(name)[0]}: {error}",
                 where=self.window.key,
                 todo=f"correct the type of column {name}, or have it delivered as declared",
             ) from error

@@ -10,9 +10,10 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from customer_pipeline.source.readers.csv_strict import Header, Parsed
+from customer_pipeline.source.readers.csv_strict import Header, Parsed, folded
 from customer_pipeline.source.readers.text import Text
 
 
@@ -30,7 +31,7 @@ def parse_fast(text: Text, header: Header, delimiter: str) -> Parsed | None:
     rows = _parse(text, header, delimiter)
     if rows is None or rows.num_rows != _line_count(text, header):
         return None
-    if any(_holds(rows.column(0), name) for name in (header.names[0], f"\ufeff{header.names[0]}")):
+    if _may_hold(rows.column(0), header.names[0]):
         return None
     first_line = header.lines + 1
     lines = pa.array(np.arange(first_line, first_line + rows.num_rows, dtype=np.int64))
@@ -79,5 +80,8 @@ def _parse(text: Text, header: Header, delimiter: str) -> pa.Table | None:
         return None
 
 
-def _holds(values: pa.ChunkedArray, value: str) -> bool:
-    return values.index(value).as_py() >= 0
+def _may_hold(values: pa.ChunkedArray, name: str) -> bool:
+    """Whether the header may be among the records: its first name is, in any case, with or without a
+    byte order mark before it."""
+    low, lows = folded(name).decode(), pc.call_function("ascii_lower", [values])
+    return any(lows.index(one).as_py() >= 0 for one in (low, f"\ufeff{low}"))

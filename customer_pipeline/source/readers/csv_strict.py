@@ -73,7 +73,7 @@ def parse_strict(text: Text, header: Header, delimiter: str, where: str) -> Pars
     Raises:
         DeliveryError: when a quoted field is still open at the end of the file.
     """
-    names = list(header.names)
+    names = list(map(folded, header.names))
     rows = TextRows(header.names)
     rejected: list[RejectedRow] = []
     line = header.lines + 1
@@ -150,11 +150,18 @@ def _bytes_problem(raw: bytes) -> str | None:
     return None
 
 
-def _fields_problem(fields: list[str], names: list[str]) -> str | None:
+def folded(name: str) -> bytes:
+    """What is equal for names that differ in nothing but the case of ASCII letters."""
+    return name.encode().lower()
+
+
+def _fields_problem(fields: list[str], names: list[bytes]) -> str | None:
     if len(fields) != len(names):
         count = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
         return f"{count} instead of {len(names)}"
-    # Exports that were joined repeat the header, perhaps with a byte order mark before it.
-    if fields[1:] == names[1:] and fields[0].removeprefix("\ufeff") == names[0]:
+    # Exports that were joined repeat the header, perhaps in capitals, and with a byte order mark
+    # before it.
+    first, *others = fields
+    if folded(first.removeprefix("\ufeff")) == names[0] and list(map(folded, others)) == names[1:]:
         return "the header line again"
     return None

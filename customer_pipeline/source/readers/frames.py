@@ -50,6 +50,7 @@ def delivery_of_frames(frames: Sequence[Any], feed: Feed, where: str) -> Deliver
         size=size,
         warnings=tuple(dict.fromkeys(text for match in matches for text in match.warnings)),
         drift=tuple(dict.fromkeys(one for match in matches for one in match.drift)),
+        columns_seen=bool(tables),
     )
 
 

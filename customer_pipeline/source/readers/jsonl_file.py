@@ -11,6 +11,7 @@ from pathlib import Path
 from customer_pipeline.errors import DeliveryError
 from customer_pipeline.source.delivery import Delivery, RejectedRow
 from customer_pipeline.source.feed import Feed
+from customer_pipeline.source.readers.changed_keys import refuse_changed_keys
 from customer_pipeline.source.readers.columns import match_columns, with_lines
 from customer_pipeline.source.readers.delivered_file import read_file
 from customer_pipeline.source.readers.json_text import BadJsonError, parse_line
@@ -37,7 +38,8 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
     Raises:
         MissingDeliveryError: when there is no such file.
         DeliveryError: when the file as a whole is not what it should be: cut off, or perhaps only
-            just opened, a column that is absent or new, not compressed or encoded as declared.
+            just opened, a column that is absent, new, or called otherwise on some lines, not
+            compressed or encoded as declared.
         TransientError: when the system fails to read it.
     """
     where = str(path)
@@ -51,10 +53,12 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
             todo="if there are no rows, say under the feed's 'ready_when' how to tell that a file is"
             " complete, such as {quiet_for: 60}",
         )
-    names = tuple(feed.delivered_columns)
+    names = tuple(name for names in feed.delivered_names.values() for name in names)
+    declared = frozenset(names)
     rows = TextRows(names)
     rejected: list[RejectedRow] = []
     first_lines: dict[str, int] = {}
+    beside_new: dict[str, set[str]] = {}
     lines = Lines(text, text.start)
     for number, line in enumerate(lines, start=1):
         raw, invalid = lines.take()
@@ -69,9 +73,14 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
         if not record.keys() <= first_lines.keys():
             for key in record:
                 first_lines.setdefault(key, number)
+        for key in record.keys() - declared:
+            beside_new.setdefault(key, set()).update(record)
     table, line_numbers = rows.finish()
     # Without a single object there is nothing to say about columns.
-    match = match_columns(tuple(first_lines or names), feed, where, first_lines=first_lines)
+    match = match_columns(
+        tuple(first_lines or feed.delivered_columns), feed, where, first_lines=first_lines
+    )
+    refuse_changed_keys(beside_new, first_lines, feed, where, drift=match.drift)
     return Delivery(
         rows=with_lines(match.select(table), line_numbers),
         rejected=tuple(rejected),
@@ -79,4 +88,5 @@ def read_jsonl(path: Path, feed: Feed) -> Delivery:
         size=file.size,
         warnings=match.warnings,
         drift=match.drift,
+        columns_seen=bool(first_lines),
     )
