@@ -77,7 +77,7 @@ def test_a_key_that_the_source_does_not_have_is_refused_before_there_is_a_run(
 @pytest.mark.parametrize(
     ("first", "days", "said"),
     [
-        (date(2026, 2, 27), 4, "2026-02-27 is before the partitions"),
+        (date(2026, 2, 27), 4, "2026-02-27 is outside the source's range"),
         (datetime.now(UTC).date() - timedelta(days=2), 4, "is not over yet"),
         (datetime.now(UTC).date() + timedelta(days=2), 1, "is not over yet"),
     ],

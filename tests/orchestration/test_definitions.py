@@ -341,7 +341,7 @@ def test_a_broken_import_in_a_feed_is_named_in_the_error_of_the_location(
     assert checked.returncode == 1
     assert (
         f"{shop.source_path}:18: feeds.orders.function: shop_feeds:orders cannot be imported:"
-        " ModuleNotFoundError: No module named 'no_such_library'"
+        " ModuleNotFoundError in shop_feeds.py line 1: No module named 'no_such_library'"
     ) in checked.stdout
 
 

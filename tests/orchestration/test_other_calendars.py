@@ -119,7 +119,11 @@ def test_all_that_follows_agrees_and_is_verified_against_the_source(ridden: Ride
 
 def test_a_range_that_is_none_changes_nothing_and_is_not_tried_again(ridden: Rides) -> None:
     """Dagster takes the next keys for ends that are none, when they come as tags of a run."""
-    before, no_key = ridden.ledger(), f"{ridden.keys[0][:8]}27"
+    # A day that begins no week and no month, and half past an hour.
+    before, no_key = (
+        ridden.ledger(),
+        f"{ridden.keys[0][:8]}27{ridden.keys[0][10:].replace('00:00', '00:30')}",
+    )
     ranges = {"is not": [no_key, no_key], "is reversed": [ridden.keys[1], ridden.keys[0]]}
     for said, ends in ranges.items():
         ran = ridden.run(ends)
