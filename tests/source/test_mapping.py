@@ -807,7 +807,7 @@ def test_a_time_that_comes_twice_is_the_one_in_the_window(key: str) -> None:
     assert [row["_reason"] for row in rows] == [
         None,
         None,
-        f"at: 2026-11-01 02:00:00-05:00 lies outside the partition [{first}, {last})"
+        f"at: '2026-11-01 02:00:00-05:00' lies outside the partition [{first}, {last})"
         " in America/New_York",
     ]
 

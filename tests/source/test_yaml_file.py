@@ -368,7 +368,7 @@ def test_a_mistake_in_a_feed_is_told_with_its_line_and_key(
         ("{required: true, optional: true}", "", "cannot be both required (not null) and optional"),
         ("{from: _LINE}", "", "_line is the pipeline's own name for the line number"),
         ("{from: ''}", "from", "must not be empty"),
-        ("{from: 5}", "from", "must be a text, but YAML reads 5 as a number: write '5'"),
+        ("{from: 5}", "from", "must be text, but YAML reads 5 as a number: write '5'"),
         ("{from: []}", "from", "must have at least one entry"),
         ("{from: [a, '']}", "from[1]", "must not be empty"),
         ("{from: [a, _line]}", "", "_line is the pipeline's own name for the line number"),

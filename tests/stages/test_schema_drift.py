@@ -3,6 +3,8 @@ I13)."""
 
 from __future__ import annotations
 
+import os
+import time
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -105,7 +107,15 @@ def test_days_without_a_delivery_do_not_end_it(things: OneFeed) -> None:
 
 
 def test_a_day_in_which_nothing_has_columns_does_not_end_it(things: OneFeed) -> None:
-    rules = RULES | {"reader": "jsonl", "path": str(things.root / "{date}.csv")}
+    # A file of zero bytes is only taken where something says that it is complete.
+    marker = things.root / "_SUCCESS"
+    marker.touch()
+    os.utime(marker, (time.time() + 3600,) * 2)
+    rules = RULES | {
+        "reader": "jsonl",
+        "path": str(things.root / "{date}.csv"),
+        "ready_when": {"marker": str(marker)},
+    }
     new = '{"id": 1, "email": "a@b", "phone": "12", "loyalty": "gold"}\n'
     for day, content in zip(DAYS, [new, "", new], strict=False):
         things.land_and_load(content, day, **rules, missing="empty")
