@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -162,7 +163,8 @@ def test_trips_outside_their_month_are_quarantined_with_that_reason(
         pipeline.warehouse.path,
         "select partition_key, line, reason from ops.quarantine order by all",
     )
-    assert found == [
+    # In a month in which the clocks change, the times are shown with their offsets.
+    assert [(key, line, re.sub(r"-0[45]:00", "", reason)) for key, line, reason in found] == [
         (
             key,
             line,

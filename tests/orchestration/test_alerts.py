@@ -17,7 +17,7 @@ from customer_pipeline.alerts.mutes import Mute, mute
 from customer_pipeline.warehouse.waivers import Waiver, grant_waivers
 from tests.support.alert_desk import REFRESH, AlertDesk
 from tests.support.dagster_processes import Home
-from tests.support.instance_traces import waits_for_another_attempt
+from tests.support.instance_traces import fails_in_a_step, waits_for_another_attempt
 from tests.support.receiver import Receiver, receiver
 from tests.support.shop import Shop
 
@@ -301,6 +301,19 @@ def test_a_run_that_takes_three_times_its_usual_time_is_told_while_it_runs(desk:
     (message,) = desk.told(after=50 * MINUTE)
     assert "no sign of life from a run for 63 min" in message.title
     assert desk.told(after=MINUTE) == []
+
+
+def test_a_run_that_dagster_ends_is_told_as_that_though_its_step_was_interrupted_first(
+    desk: AlertDesk,
+) -> None:
+    """Case A13: who ends it says so first, and whether it is the first to say that it failed is chance."""
+    run = desk.run(DAYS[0])
+    why = "Canceling due to exceeding maximum runtime of 80 seconds."
+    desk.instance.report_run_canceling(run, why)
+    fails_in_a_step(desk.instance, run, "DagsterExecutionInterruptedError")
+    desk.instance.report_run_failed(run)
+    (message,) = desk.told()
+    assert why in message.body
 
 
 def test_the_pauses_of_a_run_between_attempts_are_not_held_against_it(desk: AlertDesk) -> None:

@@ -99,7 +99,9 @@ def test_each_rule_runs_the_days_that_the_table_says(
     )
     delivered.withdraw("orders", IN_STATE["failed"])
     run_stages(delivered.pipeline, [IN_STATE["published"], IN_STATE["failed"]])
-    delivered.deliver_day(IN_STATE["failed"])
+    if redo != "stale":
+        # A day whose cause of failure is gone from the source is stale, too.
+        delivered.deliver_day(IN_STATE["failed"])
     waived = ["waive", "--from", IN_STATE["waived"], "--reason", "closed"]
     assert CliRunner().invoke(cli, waived).exit_code == 0
     job = build_defs(delivered.settings).resolve_job_def("daily_customer_pipeline")

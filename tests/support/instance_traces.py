@@ -11,7 +11,7 @@ from typing import Literal
 import dagster as dg
 from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.events import DagsterEvent
-from dagster._core.execution.plan.objects import StepRetryData
+from dagster._core.execution.plan.objects import StepFailureData, StepRetryData
 from dagster._core.remote_origin import (
     RegisteredCodeLocationOrigin,
     RemoteInstigatorOrigin,
@@ -89,6 +89,14 @@ def tick(
             selector_id=origin.get_selector().get_id(),
         )
     )
+
+
+def fails_in_a_step(instance: dg.DagsterInstance, run: dg.DagsterRun, error: str) -> None:
+    """A step of the run failed just now."""
+    failure = StepFailureData(SerializableErrorInfo(error, [], error), user_failure_data=None)
+    kind = dg.DagsterEventType.STEP_FAILURE
+    event = DagsterEvent(kind.value, run.job_name, step_key="publish", event_specific_data=failure)
+    instance.report_dagster_event(event, run.run_id)
 
 
 def waits_for_another_attempt(

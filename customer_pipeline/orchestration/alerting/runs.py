@@ -116,6 +116,7 @@ def why_it_failed(instance: dg.DagsterInstance, run_id: str) -> Why:
     kinds = {
         dg.DagsterEventType.STEP_FAILURE,
         dg.DagsterEventType.ENGINE_EVENT,
+        dg.DagsterEventType.RUN_CANCELING,
         dg.DagsterEventType.RUN_FAILURE,
     }
     noticed, overtime = "", ""
