@@ -48,6 +48,7 @@ def load(shop: Shop, *days: str) -> None:
     extract_and_load(shop.pipeline, days)
 
 
+@pytest.mark.slow
 def test_three_days_with_the_same_new_column_in_three_runs_are_one_message(
     desk: AlertDesk, shop: Shop, home: Home
 ) -> None:

@@ -164,6 +164,7 @@ def test_a_first_day_that_differs_from_its_source_keeps_the_rest_from_starting(
     assert "differs from its source" in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 def test_a_bad_day_among_the_rest_fails_alone_and_a_resume_takes_just_that_one(
     delivered: Shop,
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_resume_of_published_days_repeats_only_what_the_backfill_has_not_done(
     assert days_of_runs(delivered)[1:] == [DAYS[:1], DAYS[1:]]
 
 
+@pytest.mark.slow
 def test_the_reason_is_kept_in_the_ledger_and_on_the_runs(
     delivered: Shop, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

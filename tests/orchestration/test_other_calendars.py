@@ -170,6 +170,7 @@ def test_a_correction_changes_its_partition_alone_and_is_seen_before_it_is_run(
     assert f"lies outside the partition [{window.start:%Y-%m-%d %H:%M:%S}" in reason
 
 
+@pytest.mark.slow
 def test_the_two_hours_of_one_name_are_two_partitions(
     tmp_path: Path, session_folder: Path, rides: DbtProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -836,6 +836,7 @@ def test_no_name_or_text_becomes_sql(text: str) -> None:
     assert row["_reason"] == f"a: {literal(text)} is not an integer"
 
 
+@pytest.mark.slow
 def test_the_shipped_retail_source_loads_every_line_of_the_real_data(
     retail_days: Path, request: pytest.FixtureRequest
 ) -> None:
