@@ -31,7 +31,7 @@ class RetryingShop(Shop):
 
     @property
     def settings(self) -> Settings:
-        changes = {"max_retries": 2, "retry_delay": 0, "lock_timeout": 0.3}
+        changes = {"max_retries": 2, "retry_delay": 0}
         return super().settings.model_copy(update=changes)
 
     def will(self, day: str, *words: str) -> None:
