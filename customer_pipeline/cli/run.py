@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from customer_pipeline.orchestration.pipeline import Pipeline
 
 _NEXT_STEPS = (
-    "Next: run it again, and see that nothing changes; [bold]make dev[/bold] opens the UI"
-    " on http://localhost:3000; README.md says how to point it at your own data."
+    "Next: run it again and see that nothing changes; [bold]make dev[/bold] opens the UI"
+    " on http://localhost:3000; README.md explains how to use your own data."
 )
 
 
