@@ -110,7 +110,8 @@ def test_a_day_in_which_nothing_has_columns_does_not_end_it(things: OneFeed) -> 
     # A file of zero bytes is only taken where something says that it is complete.
     marker = things.root / "_SUCCESS"
     marker.touch()
-    os.utime(marker, (time.time() + 3600,) * 2)
+    later = time.time() + 3600
+    os.utime(marker, (later, later))
     rules = RULES | {
         "reader": "jsonl",
         "path": str(things.root / "{date}.csv"),
