@@ -34,9 +34,11 @@ from customer_pipeline.planning.source_changes import SourceChange
 
 _Told = Literal["vanished", "unusable", "incomplete", "unreachable"]
 _TOLD: tuple[_Told, ...] = get_args(_Told)
-# What may pass by itself, and says nothing of what there was before.
-_PASSING: tuple[_Told, ...] = ("incomplete", "unreachable")
-_PATIENCE = timedelta(hours=1)
+# For how long it is waited for what may pass by itself. That says nothing of what there was before.
+_PATIENCE: Mapping[_Told, timedelta] = {
+    "incomplete": timedelta(hours=1),
+    "unreachable": timedelta(hours=1),
+}
 _WHAT: Mapping[_Told, str] = {
     "vanished": "gone from the source",
     "unusable": "in a form that no run can use",
@@ -78,10 +80,10 @@ def watch_deliveries(
             for shown in found
             if fresh(known, shown, FAILED)
         }
-        if kind in _PASSING:
-            keep_silent(connection, began, rank=LATE, now=scene.now)
-        patience = _PATIENCE if kind in _PASSING else timedelta(0)
+        patience = _PATIENCE.get(kind, timedelta(0))
         told = {one: since for one, since in began.items() if scene.now - since >= patience}
+        waiting = {one: since for one, since in began.items() if one not in told}
+        keep_silent(connection, waiting, rank=LATE, now=scene.now)
         if told:
             message = _message(scene, kind, [found[one.shown] for one in told])
             tell(connection, Alert(identity(kind, told), message), told, now=scene.now)
@@ -100,7 +102,7 @@ def _note_recoveries(
     mended = []
     for kind in _TOLD:
         known = open_incidents(connection, kind, scene.words.pipeline)
-        undecided = ("unreachable",) if kind in _PASSING else _PASSING
+        undecided = ("unreachable",) if kind in _PATIENCE else tuple(_PATIENCE)
         over = [one for shown, one in known.items() if now.get(shown) not in (kind, *undecided)]
         close(connection, over)
         mended += [
