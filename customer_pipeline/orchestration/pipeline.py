@@ -18,7 +18,6 @@ from customer_pipeline.orchestration.run_tags import BACKFILL, DAGSTER_BACKFILL
 from customer_pipeline.pipelines import PipelineSpec
 from customer_pipeline.reporting.refresh import Reporting
 from customer_pipeline.settings import Settings
-from customer_pipeline.source.calendars import CALENDARS
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.partitions import Partitions
 from customer_pipeline.stages.candidate import Candidate
@@ -117,7 +116,7 @@ class Pipeline:
         (name to type). A raw table that a feed of the source fills has the columns of the feed."""
         read = self.project.tables_read()
         fed = {
-            name: raw_columns(feed, CALENDARS[feed.partitions].column)
+            name: raw_columns(feed, feed.calendar.column)
             for name, feed in self.source.feeds.items()
         }
         raw = {name: fed.get(name, columns) for name, columns in read["raw"].items()}

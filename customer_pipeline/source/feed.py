@@ -117,6 +117,11 @@ class Feed(Frozen):
         return tuple(dict.fromkeys([*marked, *self.key, *placing]))
 
     @property
+    def calendar(self) -> type[Partitions]:
+        """The calendar by which it is delivered."""
+        return CALENDARS[self.partitions]
+
+    @property
     def delivered_columns(self) -> dict[str, bool]:
         """The columns a delivery must have, as delivered, each with whether it may be absent. One
         with several names has the first of them."""
@@ -194,7 +199,7 @@ class Feed(Frozen):
     def _names_its_partitions(self) -> Self:
         if not isinstance(self.missing, EmptyDays):
             return self
-        calendar = CALENDARS[self.partitions]
+        calendar = self.calendar
         if self.missing.weekdays and not all(map(calendar.begins_on, _ONE_WEEK)):
             raise ValueError(
                 f"'missing: weekdays' says nothing of {calendar.noun}s; name those that may be"
@@ -227,11 +232,10 @@ class Feed(Frozen):
         placing = self.columns[self.window_column] if self.window_column else None
         if placing and placing.kind not in ("date", "timestamp"):
             raise ValueError(f"window_column must be a date or a timestamp, not {placing.type}")
-        calendar = CALENDARS[self.partitions]
-        if placing and placing.kind == "date" and not calendar.hold_dates:
+        if placing and placing.kind == "date" and not self.calendar.hold_dates:
             raise ValueError(
-                f"window_column must be a timestamp: a date does not say in which {calendar.noun} it"
-                " lies"
+                "window_column must be a timestamp: a date does not say in which"
+                f" {self.calendar.noun} it lies"
             )
         return self
 

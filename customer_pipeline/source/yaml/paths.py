@@ -14,7 +14,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.source.calendars import CALENDARS
 from customer_pipeline.source.feed import Feed
 from customer_pipeline.source.partitions import Partitions, Window
 from customer_pipeline.source.places import filled, has_version
@@ -37,7 +36,7 @@ def with_absolute_paths(
         ConfigError: with what is wrong and what to do, when a path cannot be used; `where` is the
             key of the feed under which it stands.
     """
-    calendar = CALENDARS[feed.partitions]
+    calendar = feed.calendar
     examples = calendar.examples(zone)
     absolute = partial(
         _absolute, folder=folder, environ=environ, calendar=calendar, examples=examples

@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 from pydantic import ValidationError
 
 from customer_pipeline.errors import ConfigError
-from customer_pipeline.source.calendars import CALENDARS
 from customer_pipeline.source.feed import Feed, Source
 from customer_pipeline.source.functions import import_function
 from customer_pipeline.source.yaml.document import Document, Mistake, Place, read_document
@@ -97,7 +96,7 @@ def _checked(
     folder: Path,
     environ: Mapping[str, str],
 ) -> Feed:
-    if what := CALENDARS[feed.partitions].unfit_for(ZoneInfo(zone)):
+    if what := feed.calendar.unfit_for(ZoneInfo(zone)):
         document.mistake((*place, "partitions"), what, "take other partitions, or another timezone")
         return feed
     for inner, what in wrong_with(feed, zone):
